@@ -1,0 +1,288 @@
+//! Put Block List: from named blocks to a content.
+//!
+//! The named blocks are looked up in one snapshot. The list's chunks and the references they hold are written in
+//! transactions of bounded size; the last of them checks that what was looked up still stands and makes the list the
+//! blob's content. A list whose last transaction never came has an appointment at which it is let go.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::blob::blocks::{BlockId, BlockSource, entries, uncommitted_blocks};
+use crate::blob::{OnBlob, Written, state};
+use crate::clock::Timestamp;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::etag::Etag;
+use crate::payload::PayloadId;
+use crate::payload::refs::{self, Target};
+use crate::properties::{HttpProperties, Metadata};
+use crate::refusal::Refusal;
+use crate::rows;
+use crate::rows::blob::{BlobRow, Content};
+use crate::rows::due::{self, DueKind, DueRow};
+use crate::rows::list::{self, CHUNK_ENTRIES_MAX, ListChunk, ListEntry, ListId};
+use crate::store::{Purpose, Space, StoreError, Tx, View};
+
+/// Chunks that one transaction writes: each holds up to [`CHUNK_ENTRIES_MAX`] references.
+const CHUNKS_PER_TRANSACTION: usize = 8;
+/// How often the blocks are looked up again because somebody changed them meanwhile.
+const ATTEMPTS_MAX: usize = 8;
+/// When a list whose last transaction never came is let go.
+const ABANDONED_AFTER: Duration = Duration::from_secs(60 * 60);
+
+/// What the lookup rests on. While it stands, every block found is held by the staging or the committed list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Basis {
+    /// The staging and its last Put Block.
+    staging: Option<(u64, Timestamp)>,
+    /// The committed list, if a block was found there.
+    committed: Option<ListId>,
+}
+
+/// The content to be, in chunks of a list.
+struct Plan {
+    basis: Basis,
+    chunks: Vec<(u64, ListChunk)>,
+    length: u64,
+}
+
+/// A list of which some chunks are written.
+#[derive(Clone, Copy, Debug)]
+struct Building {
+    list: ListId,
+    due: Timestamp,
+}
+
+/// Whether a transaction found the basis as it was.
+enum Step<T> {
+    Done(T),
+    Moved,
+}
+
+/// Makes the named blocks the content of the blob. See [`crate::blob::blocks::put_block_list`].
+pub(super) async fn commit(
+    engine: &Engine,
+    on: OnBlob,
+    blocks: Vec<(BlockSource, BlockId)>,
+    http: HttpProperties,
+    metadata: Metadata,
+) -> Result<Written, Error> {
+    let (on, blocks) = (Arc::new(on), Arc::new(blocks));
+    for _ in 0..ATTEMPTS_MAX {
+        let (looked_on, looked_blocks) = (Arc::clone(&on), Arc::clone(&blocks));
+        let plan = Arc::new(engine.scan(move |view| look_up(view, &looked_on, &looked_blocks)).await?);
+        let (building, done) = match build(engine, &on, &plan).await? {
+            Step::Done(progress) => progress,
+            Step::Moved => continue,
+        };
+        let blob = Blob { on: Arc::clone(&on), http: http.clone(), metadata: metadata.clone() };
+        let outcome = finish(engine, blob, Arc::clone(&plan), building, done).await;
+        if !matches!(outcome, Ok(Step::Done(_)))
+            && let Some(building) = building
+        {
+            abandon(engine, building).await?;
+        }
+        if let Step::Done(written) = outcome? {
+            engine.wake();
+            return Ok(written);
+        }
+    }
+    Err(Error::Busy)
+}
+
+/// Finds every block. Refuses what would be refused anyway before it looks.
+fn look_up(view: &dyn View, on: &OnBlob, blocks: &[(BlockSource, BlockId)]) -> Result<Plan, Error> {
+    let state::Place { key, blob } = state::place(view, on)?;
+    state::admit_create(view, on, blob.as_ref())?;
+    let staging = state::staging(view, &key)?;
+    let mut uncommitted = HashMap::new();
+    if let Some(staging) = staging {
+        for block in uncommitted_blocks(view, staging.id) {
+            let (id, block) = block?;
+            uncommitted.insert(id, (block.length, block.payload));
+        }
+    }
+    let mut committed = HashMap::new();
+    let mut committed_list = None;
+    if let Some(Content::Blocks(list)) = blob.map(|blob| blob.content)
+        && blocks.iter().any(|(source, _)| *source != BlockSource::Uncommitted)
+    {
+        committed_list = Some(list);
+        for entry in entries(view, list) {
+            let entry = entry?;
+            committed.insert(entry.id, (entry.length, entry.payload));
+        }
+    }
+    let mut found = Vec::with_capacity(blocks.len());
+    for (source, id) in blocks {
+        let block = match source {
+            BlockSource::Committed => committed.get(id),
+            BlockSource::Uncommitted => uncommitted.get(id),
+            BlockSource::Latest => uncommitted.get(id).or_else(|| committed.get(id)),
+        };
+        let &(length, payload) = block.ok_or(Refusal::BlockUnknown)?;
+        found.push(ListEntry { id: id.clone(), length, payload });
+    }
+    let basis = Basis { staging: staging.map(|row| (row.id, row.last_put)), committed: committed_list };
+    Ok(Plan::of(found, basis))
+}
+
+impl Plan {
+    fn of(found: Vec<ListEntry>, basis: Basis) -> Self {
+        let mut chunks = Vec::with_capacity(found.len() / CHUNK_ENTRIES_MAX + 1);
+        let mut length = 0;
+        for entry in found {
+            let first = length;
+            length += entry.length;
+            match chunks.last_mut() {
+                Some((_, ListChunk { entries })) if entries.len() < CHUNK_ENTRIES_MAX => entries.push(entry),
+                _ => chunks.push((first, ListChunk { entries: vec![entry] })),
+            }
+        }
+        Self { basis, chunks, length }
+    }
+}
+
+impl Basis {
+    /// Whether the blocks found are still held.
+    fn stands(&self, tx: &dyn View, key: &[u8], blob: Option<&BlobRow>) -> Result<bool, StoreError> {
+        let staging = state::staging(tx, key)?.map(|row| (row.id, row.last_put));
+        let committed = self.committed.is_none()
+            || blob.is_some_and(|blob| self.committed.map(Content::Blocks) == Some(blob.content));
+        Ok(staging == self.staging && committed)
+    }
+}
+
+/// Writes all chunks but those that fit the last transaction; answers how many those were.
+async fn build(engine: &Engine, on: &Arc<OnBlob>, plan: &Arc<Plan>) -> Result<Step<(Option<Building>, usize)>, Error> {
+    let mut building: Option<Building> = None;
+    let mut done = 0;
+    while plan.chunks.len() - done > CHUNKS_PER_TRANSACTION {
+        let (on, plan) = (Arc::clone(on), Arc::clone(plan));
+        let step = engine
+            .write(Purpose::Grow, move |tx| {
+                let state::Place { key, blob } = state::place(tx, &on)?;
+                if !plan.basis.stands(tx, &key, blob.as_ref())? {
+                    return Ok(Step::Moved);
+                }
+                let building = match building {
+                    Some(building) => building,
+                    None => begin(tx)?,
+                };
+                write_chunks(tx, building.list, &plan.chunks, done, CHUNKS_PER_TRANSACTION)?;
+                Ok(Step::Done(building))
+            })
+            .await;
+        match step {
+            Ok(Step::Done(begun)) => building = Some(begun),
+            Ok(Step::Moved) | Err(_) => {
+                if let Some(building) = building {
+                    abandon(engine, building).await?;
+                }
+                return step.map(|_| Step::Moved);
+            }
+        }
+        done += CHUNKS_PER_TRANSACTION;
+    }
+    Ok(Step::Done((building, done)))
+}
+
+/// What the last transaction stores beside the content.
+struct Blob {
+    on: Arc<OnBlob>,
+    http: HttpProperties,
+    metadata: Metadata,
+}
+
+/// Writes the last chunks and makes the list the blob's content.
+async fn finish(
+    engine: &Engine,
+    new: Blob,
+    plan: Arc<Plan>,
+    building: Option<Building>,
+    done: usize,
+) -> Result<Step<Written>, Error> {
+    engine
+        .write(Purpose::Grow, move |tx| {
+            let state::Place { key, blob } = state::place(tx, &new.on)?;
+            let lease = state::admit_create(tx, &new.on, blob.as_ref())?;
+            if !plan.basis.stands(tx, &key, blob.as_ref())? {
+                return Ok(Step::Moved);
+            }
+            let content = if plan.chunks.is_empty() {
+                Content::Empty
+            } else {
+                let list = match building {
+                    Some(building) => {
+                        tx.delete(Space::Due, &due::key(building.due, DueKind::List, building.list.0))?;
+                        building.list
+                    }
+                    None => ListId(tx.id()),
+                };
+                write_chunks(tx, list, &plan.chunks, done, CHUNKS_PER_TRANSACTION)?;
+                Content::Blocks(list)
+            };
+            state::drop_staging(tx, &key)?;
+            if let Some(old) = &blob {
+                state::release_content(tx, old.content)?;
+            }
+            let row = BlobRow {
+                created: blob.map_or(tx.now(), |old| old.created),
+                etag: Etag::at(tx.now()),
+                length: plan.length,
+                http: new.http.clone(),
+                metadata: new.metadata.clone(),
+                lease,
+                content,
+            };
+            rows::put(tx, Space::Blobs, key, &row)?;
+            Ok(Step::Done(Written { etag: row.etag }))
+        })
+        .await
+}
+
+/// A new list, with the appointment at which it is let go if nobody finishes it.
+fn begin(tx: &mut dyn Tx) -> Result<Building, StoreError> {
+    let building = Building { list: ListId(tx.id()), due: tx.now().after(ABANDONED_AFTER) };
+    rows::put(tx, Space::Due, due::key(building.due, DueKind::List, building.list.0), &DueRow::default())?;
+    Ok(building)
+}
+
+/// Writes `count` chunks from the `skip`th on, with the references that they hold.
+fn write_chunks(
+    tx: &mut dyn Tx,
+    list: ListId,
+    chunks: &[(u64, ListChunk)],
+    skip: usize,
+    count: usize,
+) -> Result<(), StoreError> {
+    let mut references: BTreeMap<PayloadId, u64> = BTreeMap::new();
+    for (first, chunk) in chunks.iter().skip(skip).take(count) {
+        for entry in &chunk.entries {
+            *references.entry(entry.payload).or_default() += 1;
+        }
+        rows::put(tx, Space::Lists, list::key(list, *first), chunk)?;
+    }
+    for (payload, count) in references {
+        refs::retain(tx, Target::payload(payload), count)?;
+    }
+    Ok(())
+}
+
+/// Lets a list go that no blob came to name.
+async fn abandon(engine: &Engine, building: Building) -> Result<(), Error> {
+    engine.write(Purpose::Free, move |tx| Ok(expire(tx, building.due, building.list.0)?)).await?;
+    engine.wake();
+    Ok(())
+}
+
+/// Lets an unfinished list go, unless that was done already.
+pub(crate) fn expire(tx: &mut dyn Tx, at: Timestamp, list: u64) -> Result<(), StoreError> {
+    let key = due::key(at, DueKind::List, list);
+    if tx.get(Space::Due, &key)?.is_none() {
+        return Ok(());
+    }
+    tx.delete(Space::Due, &key)?;
+    refs::release(tx, Target::list(ListId(list)))
+}

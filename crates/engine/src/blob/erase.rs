@@ -1,0 +1,70 @@
+//! What is dead, erased in steps of bounded size. Each answers whether more is left.
+
+use crate::blob::state;
+use crate::payload::refs::{self, Target};
+use crate::rows::blob::{self, BlobRow};
+use crate::rows::codec;
+use crate::rows::list::{self, ListChunk, ListId};
+use crate::rows::staging::{self, BlockRow};
+use crate::store::{Direction, KeyRange, Space, StoreError, Tx};
+
+/// Chunks of a list that one step erases.
+const CHUNKS_PER_STEP: usize = 8;
+/// Other rows that one step erases.
+const ROWS_PER_STEP: usize = 512;
+
+/// Erases a block list and gives up what its blocks hold.
+pub(crate) fn list(tx: &mut dyn Tx, list: ListId) -> Result<bool, StoreError> {
+    let (pairs, more) = first(tx, Space::Lists, &list::prefix(list), CHUNKS_PER_STEP)?;
+    for (key, value) in pairs {
+        for entry in codec::decode::<ListChunk>(Space::Lists, &key, &value)?.entries {
+            refs::release(tx, Target::payload(entry.payload))?;
+        }
+        tx.delete(Space::Lists, &key)?;
+    }
+    Ok(more)
+}
+
+/// Erases uncommitted blocks and gives up what they hold.
+pub(crate) fn staging(tx: &mut dyn Tx, staging: u64) -> Result<bool, StoreError> {
+    let (pairs, more) = first(tx, Space::Blocks, &staging::block_prefix(staging), ROWS_PER_STEP)?;
+    for (key, value) in pairs {
+        let block: BlockRow = codec::decode(Space::Blocks, &key, &value)?;
+        refs::release(tx, Target::payload(block.payload))?;
+        tx.delete(Space::Blocks, &key)?;
+    }
+    Ok(more)
+}
+
+/// Erases the blobs of a deleted container, then its uncommitted blocks.
+pub(crate) fn container(tx: &mut dyn Tx, incarnation: u64) -> Result<bool, StoreError> {
+    let children = blob::prefix(incarnation, b"");
+    let (blobs, more) = first(tx, Space::Blobs, &children, ROWS_PER_STEP)?;
+    for (key, value) in blobs {
+        let blob: BlobRow = codec::decode(Space::Blobs, &key, &value)?;
+        state::release_content(tx, blob.content)?;
+        tx.delete(Space::Blobs, &key)?;
+    }
+    if more {
+        return Ok(true);
+    }
+    let (stagings, more) = first(tx, Space::Stagings, &children, ROWS_PER_STEP)?;
+    for (key, _) in stagings {
+        state::drop_staging(tx, &key)?;
+    }
+    Ok(more)
+}
+
+/// The first `count` pairs that begin with `prefix`, and whether there are more.
+fn first(
+    tx: &dyn Tx,
+    space: Space,
+    prefix: &[u8],
+    count: usize,
+) -> Result<(Vec<crate::store::Pair>, bool), StoreError> {
+    let mut pairs =
+        tx.scan(space, KeyRange::prefix(prefix), Direction::Forward).take(count + 1).collect::<Result<Vec<_>, _>>()?;
+    let more = pairs.len() > count;
+    pairs.truncate(count);
+    Ok((pairs, more))
+}

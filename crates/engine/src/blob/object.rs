@@ -1,0 +1,189 @@
+//! Block blobs as whole objects: put, get, properties, metadata, delete, lease.
+//! <https://learn.microsoft.com/rest/api/storageservices/operations-on-blobs>
+
+use std::sync::Arc;
+
+use crate::blob::content::Reader;
+use crate::blob::{LeaseAnswer, LeaseView, OnBlob, Written, state};
+use crate::clock::Timestamp;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::etag::Etag;
+use crate::lease::LeaseAction;
+use crate::names::BlobName;
+use crate::payload::Staged;
+use crate::properties::{HttpProperties, Metadata};
+use crate::range::{ByteRange, RangeRequest};
+use crate::refusal::Refusal;
+use crate::rows;
+use crate::rows::blob::{BlobRow, Content};
+use crate::store::{Purpose, Space};
+
+/// A blob as a reader sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobView {
+    /// Its name.
+    pub name: BlobName,
+    /// Its version; the commit time is Last-Modified.
+    pub etag: Etag,
+    /// When the blob was first created.
+    pub created: Timestamp,
+    /// Bytes of content.
+    pub length: u64,
+    /// Stored HTTP properties.
+    pub http: HttpProperties,
+    /// Its metadata.
+    pub metadata: Metadata,
+    /// Its lease.
+    pub lease: LeaseView,
+}
+
+impl BlobView {
+    pub(super) fn of(name: BlobName, row: BlobRow, now: Timestamp) -> Self {
+        Self {
+            name,
+            etag: row.etag,
+            created: row.created,
+            length: row.length,
+            http: row.http,
+            metadata: row.metadata,
+            lease: LeaseView::of(&row.lease, now),
+        }
+    }
+}
+
+/// Put Blob, before its body is read: whether it would be refused now. The answer is not binding.
+pub fn check_put(engine: &Engine, on: &OnBlob) -> Result<(), Error> {
+    engine.read(|view| {
+        let place = state::place(view, on)?;
+        state::admit_create(view, on, place.blob.as_ref()).map(|_| ())
+    })
+}
+
+/// Put Blob (block blob): <https://learn.microsoft.com/rest/api/storageservices/put-blob>
+///
+/// Replaces content, properties and metadata; keeps a held lease; drops the blob's uncommitted blocks.
+/// Refuses `ContainerNotFound`, `BlobExists`, `ConditionFailed` and the lease refusals.
+pub async fn put(
+    engine: &Engine,
+    on: OnBlob,
+    http: HttpProperties,
+    metadata: Metadata,
+    content: Staged,
+) -> Result<Written, Error> {
+    // The transaction owns the staged bytes: whoever stops waiting for it cannot take them away.
+    let content = Arc::new(content);
+    let written = engine
+        .write(Purpose::Grow, move |tx| {
+            let state::Place { key, blob } = state::place(tx, &on)?;
+            let lease = state::admit_create(tx, &on, blob.as_ref())?;
+            state::drop_staging(tx, &key)?;
+            if let Some(old) = &blob {
+                state::release_content(tx, old.content)?;
+            }
+            let row = BlobRow {
+                created: blob.map_or(tx.now(), |old| old.created),
+                etag: Etag::at(tx.now()),
+                length: content.length(),
+                http: http.clone(),
+                metadata: metadata.clone(),
+                lease,
+                content: if content.length() == 0 { Content::Empty } else { Content::Whole(content.keep(tx)?) },
+            };
+            rows::put(tx, Space::Blobs, key, &row)?;
+            Ok(Written { etag: row.etag })
+        })
+        .await?;
+    engine.wake();
+    Ok(written)
+}
+
+/// Get Blob Properties and Get Blob Metadata.
+///
+/// Refuses `ContainerNotFound`, `BlobNotFound`, `NotModified`, `ConditionFailed`, `ConditionUnsatisfiable` and the
+/// lease refusals.
+pub async fn get(engine: &Engine, on: OnBlob) -> Result<BlobView, Error> {
+    engine.read(|view| {
+        let blob = state::readable(view, &on)?;
+        Ok(BlobView::of(on.address.blob.clone(), blob, view.now()))
+    })
+}
+
+/// A content about to be read: one moment of the blob, however long the reading takes.
+#[derive(Debug)]
+pub struct Download {
+    /// The blob.
+    pub blob: BlobView,
+    /// The part that was asked for; none for the whole.
+    pub range: Option<ByteRange>,
+    /// The bytes of that part.
+    pub reader: Reader,
+}
+
+/// Get Blob: <https://learn.microsoft.com/rest/api/storageservices/get-blob>
+///
+/// Refuses as [`get`], and `RangeOutside`.
+pub async fn download(engine: &Engine, on: OnBlob, range: Option<RangeRequest>) -> Result<Download, Error> {
+    engine.read(|view| {
+        let blob = state::readable(view, &on)?;
+        let range = range.map(|range| range.within(blob.length)).transpose()?;
+        let part = range.unwrap_or(ByteRange { first: 0, length: blob.length });
+        let reader = Reader::open(engine, blob.content, blob.length, part);
+        Ok(Download { blob: BlobView::of(on.address.blob.clone(), blob, view.now()), range, reader })
+    })
+}
+
+/// Set Blob Metadata: replaces all of it.
+pub async fn set_metadata(engine: &Engine, on: OnBlob, metadata: Metadata) -> Result<Written, Error> {
+    change(engine, on, move |blob| blob.metadata = metadata.clone()).await
+}
+
+/// Set Blob Properties: replaces all stored HTTP properties; none of them given leaves all as they are.
+pub async fn set_http(engine: &Engine, on: OnBlob, http: Option<HttpProperties>) -> Result<Written, Error> {
+    change(engine, on, move |blob| {
+        if let Some(http) = &http {
+            blob.http = http.clone();
+        }
+    })
+    .await
+}
+
+/// Changes what is stored beside the bytes of an existing blob.
+async fn change(engine: &Engine, on: OnBlob, edit: impl Fn(&mut BlobRow) + Send + 'static) -> Result<Written, Error> {
+    engine
+        .write(Purpose::Grow, move |tx| {
+            let (key, mut blob) = state::writable(tx, &on)?;
+            edit(&mut blob);
+            blob.etag = Etag::at(tx.now());
+            rows::put(tx, Space::Blobs, key, &blob)?;
+            Ok(Written { etag: blob.etag })
+        })
+        .await
+}
+
+/// Delete Blob.
+pub async fn delete(engine: &Engine, on: OnBlob) -> Result<(), Error> {
+    engine
+        .write(Purpose::Free, move |tx| {
+            let (key, blob) = state::writable(tx, &on)?;
+            tx.delete(Space::Blobs, &key)?;
+            Ok(state::release_content(tx, blob.content)?)
+        })
+        .await?;
+    engine.wake();
+    Ok(())
+}
+
+/// Lease Blob: <https://learn.microsoft.com/rest/api/storageservices/lease-blob>. `on.lease` is not used.
+pub async fn lease(engine: &Engine, on: OnBlob, action: LeaseAction) -> Result<LeaseAnswer, Error> {
+    engine
+        .write(Purpose::Free, move |tx| {
+            let state::Place { key, blob } = state::place(tx, &on)?;
+            let mut blob = blob.ok_or(Refusal::BlobNotFound)?;
+            on.conditions.judge_write(blob.etag)?;
+            blob.lease = blob.lease.apply(action, tx.now())?;
+            rows::put(tx, Space::Blobs, key, &blob)?;
+            Ok(LeaseAnswer::of(blob.etag, &blob.lease, tx.now()))
+        })
+        .await
+}

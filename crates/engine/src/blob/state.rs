@@ -1,0 +1,90 @@
+//! What every operation on containers and blobs reads first, and how a content is let go.
+
+use crate::blob::OnBlob;
+use crate::error::Error;
+use crate::lease::{Lease, Leased};
+use crate::names::ContainerAddress;
+use crate::payload::refs::{self, Target};
+use crate::refusal::Refusal;
+use crate::rows::blob::{BlobRow, Content};
+use crate::rows::container::ContainerRow;
+use crate::rows::staging::StagingRow;
+use crate::rows::{self, blob, container};
+use crate::store::{Space, StoreError, Tx, View};
+
+/// The container at `address`.
+///
+/// Refuses [`Refusal::ContainerNotFound`].
+pub(super) fn container(view: &dyn View, address: &ContainerAddress) -> Result<ContainerRow, Error> {
+    rows::get(view, Space::Containers, &container::key(address))?.ok_or(Refusal::ContainerNotFound.into())
+}
+
+/// A place for a blob in an existing container, and what is there.
+pub(super) struct Place {
+    /// The key of the blob, and of its staging.
+    pub(super) key: Vec<u8>,
+    /// The committed blob, if there is one.
+    pub(super) blob: Option<BlobRow>,
+}
+
+/// Where `on` points.
+///
+/// Refuses [`Refusal::ContainerNotFound`].
+pub(super) fn place(view: &dyn View, on: &OnBlob) -> Result<Place, Error> {
+    let container = container(view, &on.address.container)?;
+    let key = blob::key(container.incarnation, &on.address.blob);
+    let blob = rows::get(view, Space::Blobs, &key)?;
+    Ok(Place { key, blob })
+}
+
+/// The existing blob that a read may see: conditions, then lease.
+pub(super) fn readable(view: &dyn View, on: &OnBlob) -> Result<BlobRow, Error> {
+    let blob = place(view, on)?.blob.ok_or(Refusal::BlobNotFound)?;
+    on.conditions.judge_read(blob.etag)?;
+    blob.lease.guard_read(view.now(), on.lease, Leased::Blob)?;
+    Ok(blob)
+}
+
+/// The existing blob that a write may change, with the lease that it has from then on: conditions, then lease.
+pub(super) fn writable(view: &dyn View, on: &OnBlob) -> Result<(Vec<u8>, BlobRow), Error> {
+    let Place { key, blob } = place(view, on)?;
+    let mut blob = blob.ok_or(Refusal::BlobNotFound)?;
+    on.conditions.judge_write(blob.etag)?;
+    blob.lease = blob.lease.guard_write(view.now(), on.lease, Leased::Blob)?;
+    Ok((key, blob))
+}
+
+/// Whether a write may create or replace the blob; answers the lease that it has from then on.
+pub(super) fn admit_create(view: &dyn View, on: &OnBlob, existing: Option<&BlobRow>) -> Result<Lease, Error> {
+    on.conditions.judge_create(existing.map(|blob| blob.etag))?;
+    Ok(lease_of(existing).guard_write(view.now(), on.lease, Leased::Blob)?)
+}
+
+/// The lease recorded; a blob that does not exist has none.
+pub(super) fn lease_of(blob: Option<&BlobRow>) -> Lease {
+    blob.map_or(Lease::Available, |blob| blob.lease)
+}
+
+/// The staging at a blob's key.
+pub(super) fn staging(view: &dyn View, key: &[u8]) -> Result<Option<StagingRow>, StoreError> {
+    rows::get(view, Space::Stagings, key)
+}
+
+/// Gives up the reference that a blob holds on its content.
+pub(super) fn release_content(tx: &mut dyn Tx, content: Content) -> Result<(), StoreError> {
+    match content {
+        Content::Empty => Ok(()),
+        Content::Whole(payload) => refs::release(tx, Target::payload(payload)),
+        Content::Blocks(list) => refs::release(tx, Target::list(list)),
+    }
+}
+
+/// Drops all uncommitted blocks at a blob's key, in one step whatever their number.
+pub(super) fn drop_staging(tx: &mut dyn Tx, key: &[u8]) -> Result<(), StoreError> {
+    if let Some(row) = staging(tx, key)? {
+        tx.delete(Space::Stagings, key)?;
+        tx.delete(Space::Due, &rows::due::key(row.due, rows::due::DueKind::Staging, row.id))?;
+        refs::release(tx, Target::staging(row.id))?;
+    }
+    Ok(())
+}

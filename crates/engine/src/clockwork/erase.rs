@@ -1,0 +1,126 @@
+//! Erasing what is dead: rows in bounded transactions, bytes by holes in their segments.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::blob;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::payload::PayloadId;
+use crate::payload::refs::Target;
+use crate::rows;
+use crate::rows::codec;
+use crate::rows::list::ListId;
+use crate::rows::payload::{self, PieceChunk};
+use crate::rows::refs::{self, Kind};
+use crate::rows::segment::{self, SegmentRow};
+use crate::store::{Direction, KeyRange, Pair, Purpose, Space, StoreError, Tx, View};
+
+/// Chunks of pieces that one step erases.
+const CHUNKS_PER_STEP: usize = 16;
+
+/// Erases each of `dead`, or some of what hangs below it.
+pub(super) async fn all(engine: &Engine, dead: Vec<(u64, Target)>) -> Result<(), Error> {
+    let (bodies, parents): (Vec<_>, Vec<_>) = dead.into_iter().partition(|(_, target)| target.kind == Kind::Payload);
+    for (seq, target) in parents {
+        engine
+            .write(Purpose::Free, move |tx| {
+                let more = match target.kind {
+                    Kind::Payload => false,
+                    Kind::List => blob::erase::list(tx, ListId(target.id))?,
+                    Kind::Staging => blob::erase::staging(tx, target.id)?,
+                    Kind::Container => blob::erase::container(tx, target.id)?,
+                };
+                if !more {
+                    tx.delete(Space::Dead, &refs::dead_key(seq, target))?;
+                }
+                Ok(())
+            })
+            .await?;
+    }
+    if bodies.is_empty() { Ok(()) } else { erase_bodies(engine, bodies).await }
+}
+
+/// Some dead bodies: what is known of their bytes, and which of them end with this step.
+struct Bodies {
+    chunks: Vec<Pair>,
+    done: Vec<(u64, Target)>,
+}
+
+async fn erase_bodies(engine: &Engine, dead: Vec<(u64, Target)>) -> Result<(), Error> {
+    let bodies = Arc::new(engine.read(|view| Ok(collect(view, &dead)?))?);
+    let mut segments = BTreeSet::new();
+    let mut extents = Vec::new();
+    for (key, value) in &bodies.chunks {
+        for piece in codec::decode::<PieceChunk>(Space::Payloads, key, value)?.pieces {
+            // The bytes first: the rows say what is left to do if this is interrupted.
+            engine.payloads().punch(&piece)?;
+            extents.push(payload::extent_key(piece.segment, piece.offset));
+            segments.insert(piece.segment);
+        }
+    }
+    engine.write(Purpose::Free, move |tx| Ok(forget(tx, &bodies, &extents)?)).await?;
+    for segment in segments {
+        remove_if_empty(engine, segment).await?;
+    }
+    Ok(())
+}
+
+/// The first chunks of `dead` that fit a step.
+fn collect(view: &dyn View, dead: &[(u64, Target)]) -> Result<Bodies, StoreError> {
+    let mut bodies = Bodies { chunks: Vec::new(), done: Vec::new() };
+    for (seq, target) in dead {
+        let chunks = KeyRange::prefix(&payload::prefix(PayloadId(target.id)));
+        for chunk in view.scan(Space::Payloads, chunks, Direction::Forward) {
+            if bodies.chunks.len() == CHUNKS_PER_STEP {
+                return Ok(bodies);
+            }
+            bodies.chunks.push(chunk?);
+        }
+        bodies.done.push((*seq, *target));
+    }
+    Ok(bodies)
+}
+
+fn forget(tx: &mut dyn Tx, bodies: &Bodies, extents: &[Vec<u8>]) -> Result<(), StoreError> {
+    for (key, _) in &bodies.chunks {
+        tx.delete(Space::Payloads, key)?;
+    }
+    for key in extents {
+        tx.delete(Space::Extents, key)?;
+    }
+    for (seq, target) in &bodies.done {
+        tx.delete(Space::Small, &payload::small_key(PayloadId(target.id)))?;
+        tx.delete(Space::Dead, &refs::dead_key(*seq, *target))?;
+    }
+    Ok(())
+}
+
+/// Seals the full segments whose last upload is over.
+pub(super) async fn seal(engine: &Engine) -> Result<(), Error> {
+    for id in engine.payloads().take_quiet() {
+        engine
+            .write(Purpose::Free, move |tx| Ok(rows::put(tx, Space::Segments, segment::key(id), &SegmentRow::Sealed)?))
+            .await?;
+        remove_if_empty(engine, id).await?;
+    }
+    Ok(())
+}
+
+/// Removes a segment that takes no more writes and of which nothing is named.
+async fn remove_if_empty(engine: &Engine, id: u64) -> Result<(), Error> {
+    if engine.payloads().takes_writes(id).await {
+        return Ok(());
+    }
+    let empty = engine
+        .write(Purpose::Free, move |tx| {
+            let extents = KeyRange::prefix(&payload::extent_prefix(id));
+            let empty = tx.scan(Space::Extents, extents, Direction::Forward).next().is_none();
+            if empty {
+                tx.delete(Space::Segments, &segment::key(id))?;
+            }
+            Ok(empty)
+        })
+        .await?;
+    if empty { engine.payloads().unlink(id) } else { Ok(()) }
+}

@@ -1,0 +1,97 @@
+//! HTTP-style preconditions, judged against the state of one object.
+//! <https://learn.microsoft.com/rest/api/storageservices/specifying-conditional-headers-for-blob-service-operations>
+
+use crate::clock::Timestamp;
+use crate::etag::Etag;
+use crate::refusal::Refusal;
+
+/// One side of an ETag condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EtagSet {
+    /// `*`: any version.
+    Any,
+    /// Any of these, as the client wrote them.
+    OneOf(Vec<String>),
+}
+
+/// The four conditions of a request; absent ones always hold. Which combinations a request may carry is the
+/// protocol's business and checked before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Conditions {
+    /// Holds if the object exists in one of these versions.
+    pub if_match: Option<EtagSet>,
+    /// Holds if the object exists in none of these versions; `*`: if it does not exist.
+    pub if_none_match: Option<EtagSet>,
+    /// Holds if the object was modified after this second.
+    pub if_modified_since: Option<Timestamp>,
+    /// Holds if the object was not modified after this second.
+    pub if_unmodified_since: Option<Timestamp>,
+}
+
+impl Conditions {
+    /// Judges a read of an existing object: `IfM && IfUS && (IfNM || IfMS)`.
+    ///
+    /// Refuses [`Refusal::NotModified`], [`Refusal::ConditionFailed`], or [`Refusal::ConditionUnsatisfiable`] for a
+    /// read that demands absence.
+    pub fn judge_read(&self, etag: Etag) -> Result<(), Refusal> {
+        if self.if_match.as_ref().is_some_and(|set| !set.contains(etag))
+            || self.if_unmodified_since.is_some_and(|time| modified_after(etag, time))
+        {
+            return Err(Refusal::ConditionFailed);
+        }
+        if self.if_none_match == Some(EtagSet::Any) {
+            return Err(Refusal::ConditionUnsatisfiable);
+        }
+        let changed = self.if_none_match.as_ref().map(|set| !set.contains(etag));
+        let newer = self.if_modified_since.map(|time| modified_after(etag, time));
+        match (changed, newer) {
+            (None, None) | (Some(true), _) | (_, Some(true)) => Ok(()),
+            _ => Err(Refusal::NotModified),
+        }
+    }
+
+    /// Judges a write of an object that must exist.
+    ///
+    /// Refuses [`Refusal::ConditionFailed`].
+    pub fn judge_write(&self, etag: Etag) -> Result<(), Refusal> {
+        let holds = match (&self.if_match, &self.if_none_match) {
+            (Some(set), _) => set.contains(etag),
+            (None, Some(set)) => !set.contains(etag),
+            (None, None) => {
+                self.if_modified_since.is_none_or(|time| modified_after(etag, time))
+                    && self.if_unmodified_since.is_none_or(|time| !modified_after(etag, time))
+            }
+        };
+        if holds { Ok(()) } else { Err(Refusal::ConditionFailed) }
+    }
+
+    /// Judges a write that creates or replaces: `existing` is the version that would be replaced.
+    ///
+    /// Refuses [`Refusal::BlobExists`] for `If-None-Match: *` over an existing object, else
+    /// [`Refusal::ConditionFailed`].
+    pub fn judge_create(&self, existing: Option<Etag>) -> Result<(), Refusal> {
+        match existing {
+            Some(_) if self.if_none_match == Some(EtagSet::Any) => Err(Refusal::BlobExists),
+            Some(etag) => self.judge_write(etag),
+            None if self.if_match.is_some() => Err(Refusal::ConditionFailed),
+            None => Ok(()),
+        }
+    }
+}
+
+impl EtagSet {
+    fn contains(&self, etag: Etag) -> bool {
+        match self {
+            Self::Any => true,
+            Self::OneOf(texts) => texts.iter().any(|text| etag.matches(text)),
+        }
+    }
+}
+
+/// Whether the version was written in a later second than `time`: both have a second's resolution on the wire.
+fn modified_after(etag: Etag, time: Timestamp) -> bool {
+    etag.committed().whole_second() > time.whole_second()
+}
+
+#[cfg(test)]
+mod tests;

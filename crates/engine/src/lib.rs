@@ -1,0 +1,27 @@
+//! The engine of Lazuli: transactional storage of containers, blobs and leases on an embedded ordered store.
+//!
+//! It knows no HTTP type, no header name, no XML. It reads the wall clock only through [`clock::Clock`]. Domain code
+//! ([`blob`]) stands on the [`store`] seam and on [`payload`]; the rules are plain functions beside them.
+
+#![forbid(unsafe_code)]
+
+pub mod access;
+pub mod blob;
+pub mod clock;
+mod clockwork;
+pub mod condition;
+pub mod engine;
+pub mod error;
+pub mod etag;
+pub mod lease;
+pub mod names;
+pub mod payload;
+pub mod properties;
+pub mod range;
+pub mod refusal;
+pub mod rows;
+pub mod store;
+
+pub use engine::{Durability, Engine, Options};
+pub use error::Error;
+pub use refusal::Refusal;

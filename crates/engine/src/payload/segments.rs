@@ -1,0 +1,268 @@
+//! Segment files: append-only, up to a bound; several take writes at once, so that uploads do not wait for each other.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use parking_lot::Mutex;
+use rustix::fs::FallocateFlags;
+
+use crate::error::Error;
+use crate::rows;
+use crate::rows::segment::{self, SegmentRow};
+use crate::store::kv::sled::sync_directory;
+use crate::store::{Purpose, Space, Store, StoreError, transact};
+
+/// Ranges begin at multiples of this: the unit in which file systems give space back.
+pub(super) const ALIGNMENT: u64 = 4096;
+
+/// Where segments lie.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    /// Files of a directory.
+    Directory(PathBuf),
+    /// Anonymous files of the kernel: gone with the process.
+    Memory,
+}
+
+/// A segment that is open in this process.
+#[derive(Debug)]
+pub(super) struct Segment {
+    pub(super) id: u64,
+    pub(super) file: File,
+    /// Where the next range begins; above `limit` the segment is full.
+    end: AtomicU64,
+    limit: u64,
+    /// Ranges given out and neither kept nor given back.
+    pending: AtomicUsize,
+}
+
+/// A range of a segment that one upload may write. Dropped before it is kept, it is given back.
+#[derive(Debug)]
+pub(super) struct Reservation {
+    pub(super) segment: Arc<Segment>,
+    pub(super) offset: u64,
+    pub(super) length: u64,
+    kept: AtomicBool,
+    returns: mpsc::Sender<(Arc<Segment>, u64, u64)>,
+}
+
+impl Reservation {
+    /// From here on rows own the range.
+    pub(super) fn keep(&self) {
+        self.kept.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if !self.kept.load(Ordering::Acquire) {
+            // The receiver ends only with the engine; then healing gives the range back.
+            let _ = self.returns.send((Arc::clone(&self.segment), self.offset, self.length));
+        }
+        self.segment.pending.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// All segments of an engine.
+pub(super) struct Segments {
+    place: Place,
+    store: Arc<dyn Store>,
+    segment_bytes: u64,
+    reserve_bytes: u64,
+    open: Mutex<HashMap<u64, Arc<Segment>>>,
+    /// Those that take writes.
+    active: Vec<tokio::sync::Mutex<Option<Arc<Segment>>>>,
+    turn: AtomicUsize,
+    /// Full ones whose last ranges may still be written.
+    full: Mutex<Vec<Arc<Segment>>>,
+    returns: mpsc::Sender<(Arc<Segment>, u64, u64)>,
+    cannot_punch: AtomicBool,
+}
+
+impl Segments {
+    pub(super) fn new(
+        place: Place,
+        store: Arc<dyn Store>,
+        segment_bytes: u64,
+        writers: usize,
+        reserve_bytes: u64,
+        returns: mpsc::Sender<(Arc<Segment>, u64, u64)>,
+    ) -> Self {
+        Self {
+            place,
+            store,
+            segment_bytes,
+            reserve_bytes,
+            open: Mutex::default(),
+            active: (0..writers.max(1)).map(|_| tokio::sync::Mutex::default()).collect(),
+            turn: AtomicUsize::new(0),
+            full: Mutex::default(),
+            returns,
+            cannot_punch: AtomicBool::new(false),
+        }
+    }
+
+    /// A range of at least `length` bytes in a segment that takes writes.
+    pub(super) async fn reserve(&self, length: u64) -> Result<Arc<Reservation>, Error> {
+        self.check_space(length)?;
+        let length = length.next_multiple_of(ALIGNMENT);
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.active.len();
+        let Some(slot) = self.active.get(turn) else { return Err(Error::Busy) };
+        let mut slot = slot.lock().await;
+        loop {
+            if let Some(segment) = &*slot {
+                // Counted before the range is taken: who sees the segment full and no range pending may seal it.
+                segment.pending.fetch_add(1, Ordering::AcqRel);
+                let offset = segment.end.fetch_add(length, Ordering::AcqRel);
+                if offset == 0 || offset + length <= segment.limit {
+                    let (segment, returns) = (Arc::clone(segment), self.returns.clone());
+                    return Ok(Arc::new(Reservation {
+                        segment,
+                        offset,
+                        length,
+                        kept: AtomicBool::new(false),
+                        returns,
+                    }));
+                }
+                segment.pending.fetch_sub(1, Ordering::AcqRel);
+            }
+            if let Some(full) = slot.replace(self.create().await?) {
+                self.full.lock().push(full);
+            }
+        }
+    }
+
+    /// Refuses before the reserve is touched that commits and deletes need.
+    fn check_space(&self, length: u64) -> Result<(), Error> {
+        let Place::Directory(directory) = &self.place else { return Ok(()) };
+        let stat = rustix::fs::statvfs(directory).map_err(|error| failed("statvfs of the payload directory", error))?;
+        let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+        if free < self.reserve_bytes.saturating_add(length) { Err(StoreError::Full.into()) } else { Ok(()) }
+    }
+
+    /// A new segment: its row first, so that healing knows of it whatever happens next.
+    async fn create(&self) -> Result<Arc<Segment>, Error> {
+        let id = transact(&*self.store, Purpose::Grow, |tx| {
+            let id = tx.id();
+            rows::put(tx, Space::Segments, segment::key(id), &SegmentRow::Active)?;
+            Ok::<_, StoreError>(id)
+        })
+        .await?;
+        let file = match &self.place {
+            Place::Directory(directory) => {
+                let file = OpenOptions::new().read(true).write(true).create_new(true).open(self.path(id));
+                let file = file.map_err(|error| failed("a new segment", error))?;
+                sync_directory(directory)?;
+                file
+            }
+            Place::Memory => rustix::fs::memfd_create("lazuli", rustix::fs::MemfdFlags::CLOEXEC)
+                .map(File::from)
+                .map_err(|error| failed("a segment in memory", error))?,
+        };
+        let segment = Arc::new(Segment {
+            id,
+            file,
+            end: AtomicU64::new(0),
+            limit: self.segment_bytes,
+            pending: AtomicUsize::new(0),
+        });
+        self.open.lock().insert(id, Arc::clone(&segment));
+        Ok(segment)
+    }
+
+    fn path(&self, id: u64) -> PathBuf {
+        match &self.place {
+            Place::Directory(directory) => directory.join(file_name(id)),
+            Place::Memory => PathBuf::new(),
+        }
+    }
+
+    /// An existing segment.
+    pub(super) fn get(&self, id: u64) -> Result<Arc<Segment>, StoreError> {
+        let mut open = self.open.lock();
+        if let Some(segment) = open.get(&id) {
+            return Ok(Arc::clone(segment));
+        }
+        let file = OpenOptions::new().read(true).write(true).open(self.path(id));
+        let file = file.map_err(|error| failed(&format!("segment {id:016x}"), error))?;
+        let full = AtomicU64::new(u64::MAX / 2);
+        let segment = Arc::new(Segment { id, file, end: full, limit: 0, pending: AtomicUsize::new(0) });
+        open.insert(id, Arc::clone(&segment));
+        Ok(segment)
+    }
+
+    /// Gives bytes of a segment back to the file system.
+    pub(super) fn punch(&self, segment: &Segment, offset: u64, length: u64) -> Result<(), StoreError> {
+        let length = length.next_multiple_of(ALIGNMENT);
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match rustix::fs::fallocate(&segment.file, flags, offset, length) {
+            Ok(()) => Ok(()),
+            Err(rustix::io::Errno::OPNOTSUPP) => {
+                if !self.cannot_punch.swap(true, Ordering::Relaxed) {
+                    tracing::warn!("the file system cannot punch holes: space comes back only with whole segments");
+                }
+                Ok(())
+            }
+            Err(error) => Err(failed("giving space back", error)),
+        }
+    }
+
+    /// Whether uploads may still write to the segment.
+    pub(super) async fn takes_writes(&self, id: u64) -> bool {
+        for slot in &self.active {
+            if slot.lock().await.as_ref().is_some_and(|segment| segment.id == id) {
+                return true;
+            }
+        }
+        self.full.lock().iter().any(|segment| segment.id == id)
+    }
+
+    /// Full segments whose last upload is over: they can be sealed.
+    pub(super) fn take_quiet(&self) -> Vec<u64> {
+        let mut quiet = Vec::new();
+        self.full.lock().retain(|segment| {
+            let pending = segment.pending.load(Ordering::Acquire) > 0;
+            if !pending {
+                quiet.push(segment.id);
+            }
+            pending
+        });
+        quiet
+    }
+
+    /// Removes the file of a segment that no row names any more.
+    pub(super) fn unlink(&self, id: u64) -> Result<(), StoreError> {
+        self.open.lock().remove(&id);
+        if let Place::Directory(directory) = &self.place {
+            match std::fs::remove_file(directory.join(file_name(id))) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed("an empty segment", error)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name of a segment's file.
+pub(super) fn file_name(id: u64) -> String {
+    format!("{id:016x}.seg")
+}
+
+/// The segment whose file is called `name`.
+pub(super) fn parse_file_name(name: &str) -> Option<u64> {
+    name.strip_suffix(".seg").filter(|hex| hex.len() == 16).and_then(|hex| u64::from_str_radix(hex, 16).ok())
+}
+
+/// The error for a failed call to the file system; a full disk is its own kind.
+pub(super) fn failed(what: &str, error: impl Into<io::Error>) -> StoreError {
+    let error = error.into();
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => StoreError::Full,
+        _ => StoreError::Backend(format!("{what}: {error}")),
+    }
+}

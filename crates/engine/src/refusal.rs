@@ -1,0 +1,57 @@
+//! Everything that the engine may decline, in its own words. What a protocol says about it is decided elsewhere.
+
+/// A refusal: nothing was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// The container does not exist.
+    ContainerNotFound,
+    /// A container of that name exists.
+    ContainerExists,
+    /// The blob does not exist (or has only uncommitted blocks).
+    BlobNotFound,
+    /// The blob exists and the condition demanded that it does not.
+    BlobExists,
+    /// The blob is of another kind than the operation works on.
+    BlobKindMismatch,
+    /// A condition of a read says that the caller's copy is still good.
+    NotModified,
+    /// A condition failed.
+    ConditionFailed,
+    /// A condition that no state can meet, such as a read that demands absence.
+    ConditionUnsatisfiable,
+    /// The resource is leased and the request names no lease.
+    LeaseIdMissing,
+    /// The request names another lease than the one held, on a blob operation.
+    LeaseMismatchOnBlob,
+    /// The request names a lease, the blob has never had one or it was released.
+    LeaseAbsentOnBlob,
+    /// The request names another lease than the one held, on a container operation.
+    LeaseMismatchOnContainer,
+    /// The request names a lease, the container has never had one or it was released.
+    LeaseAbsentOnContainer,
+    /// The request names a lease that has expired or was broken.
+    LeaseLost,
+    /// A lease operation found a lease held by somebody else.
+    LeasePresent,
+    /// A lease operation named another lease than the one recorded.
+    LeaseMismatch,
+    /// A lease operation found no lease.
+    LeaseAbsent,
+    /// The lease is breaking and cannot be acquired.
+    LeaseBreakingNoAcquire,
+    /// The lease is breaking and cannot be changed.
+    LeaseBreakingNoChange,
+    /// The lease is breaking or broken and cannot be renewed.
+    LeaseBrokenNoRenew,
+    /// A block list names a block that does not exist where it was looked for.
+    BlockUnknown,
+    /// The block id is not as long as those of the blob's other uncommitted blocks.
+    BlockIdLengthDiffers,
+    /// The blob has as many uncommitted blocks as it may have.
+    BlocksTooMany,
+    /// The range begins at or after the end of the content.
+    RangeOutside {
+        /// The content's length in bytes.
+        length: u64,
+    },
+}

@@ -1,0 +1,91 @@
+//! `containers`: account, container -> [`ContainerRow`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::access::AccessControl;
+use crate::etag::Etag;
+use crate::lease::Lease;
+use crate::names::{AccountName, ContainerAddress, ContainerName};
+use crate::properties::Metadata;
+use crate::rows::codec::{KeyReader, KeyWriter, Row};
+use crate::store::{Space, StoreError};
+
+/// A container. Its blobs carry `incarnation`, so deleting this row makes them unreachable at once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContainerRow {
+    /// The number that its children carry.
+    pub incarnation: u64,
+    /// Its version.
+    pub etag: Etag,
+    /// Its lease.
+    pub lease: Lease,
+    /// Public access and stored policies.
+    pub access: AccessControl,
+    /// Its metadata.
+    pub metadata: Metadata,
+}
+
+impl Row for ContainerRow {
+    const VERSION: u8 = 1;
+}
+
+/// The key of the container at `address`.
+pub fn key(address: &ContainerAddress) -> Vec<u8> {
+    KeyWriter::new().text(address.account.as_str()).text(address.container.as_str()).finish()
+}
+
+/// What the keys of the account's containers whose names begin with `prefix` begin with.
+pub fn prefix(account: &AccountName, prefix: &[u8]) -> Vec<u8> {
+    KeyWriter::new().text(account.as_str()).open_bytes(prefix).finish()
+}
+
+/// The container's name in `key`.
+pub fn name(key: &[u8]) -> Result<ContainerName, StoreError> {
+    let mut reader = KeyReader::new(Space::Containers, key);
+    reader.text()?;
+    let text = reader.text()?;
+    let name = ContainerName::parse(&text).map_err(|_| reader.corrupt("not a container name"))?;
+    reader.end()?;
+    Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Timestamp;
+    use crate::rows::codec::{decode, encode};
+
+    fn address(container: &str) -> ContainerAddress {
+        ContainerAddress {
+            account: AccountName::parse("dev").unwrap(),
+            container: ContainerName::parse(container).unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_key_on_disk_looks_like_this_for_ever() {
+        assert_eq!(key(&address("photos")), b"dev\x00\x01photos\x00\x01");
+        assert_eq!(name(&key(&address("photos"))).unwrap().as_str(), "photos");
+    }
+
+    #[test]
+    fn a_value_on_disk_looks_like_this_for_ever() {
+        let row = ContainerRow {
+            incarnation: 7,
+            etag: Etag::at(Timestamp::from_ticks(300)),
+            lease: Lease::Available,
+            access: AccessControl::default(),
+            metadata: Metadata(vec![("a".into(), "b".into())]),
+        };
+        let bytes = encode(&row).unwrap();
+        assert_eq!(bytes, [1, 7, 251, 44, 1, 0, 0, 0, 1, 1, b'a', 1, b'b']);
+        assert_eq!(decode::<ContainerRow>(Space::Containers, b"k", &bytes).unwrap(), row);
+    }
+
+    #[test]
+    fn a_damaged_key_is_reported() {
+        for bad in [&b""[..], b"dev", b"dev\x00\x01", b"dev\x00\x01A\x00\x01", b"dev\x00\x01photos\x00\x01x"] {
+            assert!(matches!(name(bad), Err(StoreError::Corrupt { space: Space::Containers, .. })), "{bad:?}");
+        }
+    }
+}

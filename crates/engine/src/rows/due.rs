@@ -1,0 +1,69 @@
+//! `due`: instant, kind, id -> [`DueRow`]: what the clockwork looks at when the instant has come.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::rows::codec::{KeyReader, KeyWriter, Row};
+use crate::store::{Space, StoreError};
+
+/// What is looked at. The numbers are on disk and never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum DueKind {
+    /// Uncommitted blocks: dropped a week after the last Put Block.
+    Staging = 1,
+    /// A block list that was being built: dropped if its commit never came.
+    List = 2,
+}
+
+/// What the clockwork needs to find the thing again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DueRow {
+    /// The key of the row concerned, if it is not found by the id.
+    pub key: Vec<u8>,
+}
+
+impl Row for DueRow {
+    const VERSION: u8 = 1;
+}
+
+/// The key of an appointment.
+pub fn key(at: Timestamp, kind: DueKind, id: u64) -> Vec<u8> {
+    KeyWriter::new().u64(at.ticks()).u8(kind as u8).u64(id).finish()
+}
+
+/// The appointment in `key`.
+pub fn parse(key: &[u8]) -> Result<(Timestamp, DueKind, u64), StoreError> {
+    let mut reader = KeyReader::new(Space::Due, key);
+    let at = Timestamp::from_ticks(reader.u64()?);
+    let kind = match reader.u8()? {
+        1 => DueKind::Staging,
+        2 => DueKind::List,
+        _ => return Err(reader.corrupt("unknown kind of appointment")),
+    };
+    let id = reader.u64()?;
+    reader.end()?;
+    Ok((at, kind, id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::codec::encode;
+
+    #[test]
+    fn rows_on_disk_look_like_this_for_ever() {
+        let at = Timestamp::from_ticks(1);
+        let written = key(at, DueKind::List, 3);
+        assert_eq!(written, [0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 3]);
+        assert_eq!(parse(&written).unwrap(), (at, DueKind::List, 3));
+        assert_eq!(encode(&DueRow { key: vec![9] }).unwrap(), [1, 1, 9]);
+    }
+
+    #[test]
+    fn an_unknown_kind_is_reported() {
+        let mut written = key(Timestamp::from_ticks(1), DueKind::List, 3);
+        written[8] = 9;
+        assert!(matches!(parse(&written), Err(StoreError::Corrupt { space: Space::Due, .. })));
+    }
+}

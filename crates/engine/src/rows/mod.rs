@@ -1,0 +1,43 @@
+//! Rows: one file a kind. Domain code never touches bytes; the codec never knows a rule.
+//!
+//! The map of the key space. Text and byte fields are escaped and ended, integers are big-endian; children carry
+//! their parent's incarnation, never its name. Values are a version byte and bincode; see `docs/FORMAT.md`.
+//!
+//! ```text
+//! meta        what                           -> format, sequence, last commit time, last id
+//! containers  account, container             -> Container { incarnation, etag, lease, access, metadata }
+//! blobs       incarnation, blob              -> Blob { etag, length, properties, lease, content }
+//! stagings    incarnation, blob              -> Staging { its blocks' parent, count, last Put Block }
+//! blocks      staging, block id              -> Block { length, payload }              (uncommitted only)
+//! lists       list, first byte               -> ListChunk { blocks in content order }
+//! payloads    payload, first byte            -> PieceChunk { pieces in segments }
+//! small       payload                        -> the bytes themselves
+//! refs        kind, id                       -> references, where more than one
+//! extents     segment, offset                -> Extent { length, payload }
+//! segments    segment                        -> active or sealed
+//! dead        sequence, kind, id             -> what the clockwork erases next
+//! due         instant, kind, id              -> what the clockwork looks at then
+//! ```
+
+pub mod blob;
+pub mod codec;
+pub mod container;
+pub mod due;
+pub mod list;
+pub mod payload;
+pub mod refs;
+pub mod segment;
+pub mod staging;
+
+use crate::store::{Space, StoreError, Tx, View};
+use codec::Row;
+
+/// The row at `key`, decoded strictly.
+pub(crate) fn get<R: Row>(view: &dyn View, space: Space, key: &[u8]) -> Result<Option<R>, StoreError> {
+    view.get(space, key)?.map(|bytes| codec::decode(space, key, &bytes)).transpose()
+}
+
+/// Writes the row at `key`.
+pub(crate) fn put<R: Row>(tx: &mut dyn Tx, space: Space, key: Vec<u8>, row: &R) -> Result<(), StoreError> {
+    tx.put(space, key, codec::encode(row)?)
+}

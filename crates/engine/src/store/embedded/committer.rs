@@ -1,0 +1,165 @@
+//! The one thread that writes.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+
+use super::meta::{self, StateRow};
+use super::transaction::Transaction;
+use super::{EmbeddedOptions, Shared};
+use crate::clock::Timestamp;
+use crate::store::kv::{Kv, Writes};
+use crate::store::{Purpose, Space, StoreError, TxBody, Verdict};
+
+/// Bytes after which a group takes no more jobs: readers wait while a group is applied.
+const GROUP_BYTES: usize = 1024 * 1024;
+
+/// A transaction that waits for its turn.
+pub(super) struct Job {
+    pub(super) purpose: Purpose,
+    pub(super) body: TxBody,
+    pub(super) answer: oneshot::Sender<Result<Verdict, StoreError>>,
+}
+
+type Answers = Vec<(oneshot::Sender<Result<Verdict, StoreError>>, Result<Verdict, StoreError>)>;
+
+/// The committer's own state.
+pub(super) struct Committer<K> {
+    shared: Arc<Shared<K>>,
+    options: EmbeddedOptions,
+    state: StateRow,
+    /// Why nothing can be written any more.
+    poison: Option<String>,
+}
+
+/// Jobs that share a sync.
+struct Group {
+    writes: Writes,
+    bytes: usize,
+    time: Timestamp,
+    answers: Answers,
+}
+
+impl<K: Kv> Committer<K> {
+    pub(super) fn new(shared: Arc<Shared<K>>, options: EmbeddedOptions, state: StateRow) -> Self {
+        Self { shared, options, state, poison: None }
+    }
+
+    /// Commits groups until nobody can send any more: no timer, whoever waits already shares the sync.
+    pub(super) fn run(mut self, jobs: &Receiver<Job>) {
+        while let Ok(first) = jobs.recv() {
+            let mut group =
+                Group { writes: Writes::default(), bytes: 0, time: self.state.time, answers: Answers::new() };
+            let free = self.shared.kv.free_bytes();
+            self.execute(first, &free, &mut group);
+            while group.answers.len() < self.options.group_jobs_max
+                && group.bytes < GROUP_BYTES
+                && let Ok(job) = jobs.try_recv()
+            {
+                self.execute(job, &free, &mut group);
+            }
+            self.commit(group);
+        }
+    }
+
+    /// Runs one job on the latest state plus what the group wrote so far.
+    fn execute(&mut self, job: Job, free: &Result<Option<u64>, StoreError>, group: &mut Group) {
+        let outcome = match self.admit(job.purpose, free) {
+            Ok(()) => self.run_body(&job.body, group),
+            Err(error) => Err(error),
+        };
+        group.answers.push((job.answer, outcome));
+    }
+
+    fn admit(&self, purpose: Purpose, free: &Result<Option<u64>, StoreError>) -> Result<(), StoreError> {
+        if let Some(reason) = &self.poison {
+            return Err(StoreError::Poisoned(reason.clone()));
+        }
+        let needed = match purpose {
+            Purpose::Grow => self.options.reserve_bytes,
+            Purpose::Free => self.options.reserve_bytes / 4,
+        };
+        match free {
+            Ok(Some(free)) if *free < needed => Err(StoreError::Full),
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.clone()),
+        }
+    }
+
+    fn run_body(&mut self, body: &TxBody, group: &mut Group) -> Result<Verdict, StoreError> {
+        let now = self.options.clock.now().max(Timestamp::from_ticks(group.time.ticks() + 1));
+        let mut tx = Transaction {
+            kv: &self.shared.kv,
+            group: &group.writes,
+            own: Writes::default(),
+            now,
+            seq: self.state.group + 1,
+            last_id: &mut self.state.id,
+            keys: 0,
+            bytes: 0,
+        };
+        let verdict = catch_unwind(AssertUnwindSafe(|| body(&mut tx)))
+            .unwrap_or_else(|_| Err(StoreError::Backend("a transaction panicked".into())))?;
+        if verdict == Verdict::Commit && !tx.own.is_empty() {
+            let (own, bytes) = (tx.own, tx.bytes);
+            group.bytes += bytes;
+            group.writes.absorb(own);
+            group.time = now;
+        }
+        Ok(verdict)
+    }
+
+    /// Makes the group durable, then visible, then answers it.
+    fn commit(&mut self, mut group: Group) {
+        if !group.writes.is_empty() {
+            let next = StateRow { group: self.state.group + 1, time: group.time, id: self.state.id };
+            if let Err(error) = self.write(&next, &mut group.writes) {
+                let reason = error.to_string();
+                tracing::error!(%reason, "a commit failed; no more writes until a restart");
+                for (_, outcome) in &mut group.answers {
+                    *outcome = Err(StoreError::Poisoned(reason.clone()));
+                }
+                (self.options.on_poison)(&reason);
+                self.poison = Some(reason);
+            } else {
+                self.state = next;
+                let mut published = self.shared.published.lock();
+                published.group = next.group;
+                published.time = next.time;
+            }
+        }
+        for (answer, outcome) in group.answers {
+            // Nobody may be waiting any more.
+            let _ = answer.send(outcome);
+        }
+    }
+
+    fn write(&self, next: &StateRow, writes: &mut Writes) -> Result<(), StoreError> {
+        let images = self.pre_images(writes)?;
+        {
+            let oldest = self.shared.published.lock().oldest();
+            let mut overlay = self.shared.overlay.write();
+            overlay.forget(oldest, self.options.overlay_bytes_max);
+            for (space, key, value) in images {
+                overlay.keep(space, &key, next.group, value);
+            }
+        }
+        meta::write(next, writes)?;
+        self.shared.kv.apply(writes)?;
+        self.shared.kv.sync()
+    }
+
+    /// The present value of every key that the group writes. Also warms the pages before the kv locks them.
+    fn pre_images(&self, writes: &Writes) -> Result<Vec<(Space, Bytes, Option<Bytes>)>, StoreError> {
+        let mut images = Vec::new();
+        for (space, writes) in writes.spaces() {
+            for key in writes.keys() {
+                images.push((space, key.clone(), self.shared.kv.get(space, key)?));
+            }
+        }
+        Ok(images)
+    }
+}

@@ -1,0 +1,87 @@
+//! A transaction under way in the committer.
+
+use bytes::Bytes;
+
+use super::scan::Scan;
+use crate::clock::Timestamp;
+use crate::store::kv::{Kv, Writes};
+use crate::store::{
+    Direction, KEY_BYTES_MAX, KeyRange, Pairs, Space, StoreError, TX_BYTES_MAX, TX_KEYS_MAX, Tx, VALUE_BYTES_MAX, View,
+};
+
+/// Reads the latest state, what earlier jobs of the group wrote, and what it wrote itself.
+pub(super) struct Transaction<'a, K> {
+    pub(super) kv: &'a K,
+    pub(super) group: &'a Writes,
+    pub(super) own: Writes,
+    pub(super) now: Timestamp,
+    pub(super) seq: u64,
+    pub(super) last_id: &'a mut u64,
+    pub(super) keys: usize,
+    pub(super) bytes: usize,
+}
+
+impl<K: Kv> Transaction<'_, K> {
+    fn set(&mut self, space: Space, key: Bytes, value: Option<Bytes>) -> Result<(), StoreError> {
+        within("a key", key.len(), KEY_BYTES_MAX)?;
+        let value_bytes = value.as_ref().map_or(0, Bytes::len);
+        within("a value", value_bytes, VALUE_BYTES_MAX)?;
+        self.keys += 1;
+        self.bytes += key.len() + value_bytes;
+        within("a transaction's keys", self.keys, TX_KEYS_MAX)?;
+        within("a transaction", self.bytes, TX_BYTES_MAX)?;
+        self.own.set(space, key, value);
+        Ok(())
+    }
+}
+
+impl<K: Kv> View for Transaction<'_, K> {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        match self.own.get(space, key).or_else(|| self.group.get(space, key)) {
+            Some(written) => Ok(written.clone()),
+            None => self.kv.get(space, key),
+        }
+    }
+
+    fn scan(&self, space: Space, range: KeyRange, direction: Direction) -> Pairs<'_> {
+        Box::new(Scan::new(
+            Box::new(move |range, direction, limit| self.kv.chunk(space, range, direction, limit)),
+            Box::new(move |covered| {
+                let mut written = std::collections::BTreeMap::new();
+                for writes in [self.group, &self.own] {
+                    written.extend(writes.range(space, covered).map(|(key, value)| (key.clone(), value.clone())));
+                }
+                Ok(written.into_iter().collect())
+            }),
+            range,
+            direction,
+        ))
+    }
+
+    fn now(&self) -> Timestamp {
+        self.now
+    }
+}
+
+impl<K: Kv> Tx for Transaction<'_, K> {
+    fn put(&mut self, space: Space, key: Vec<u8>, value: Vec<u8>) -> Result<(), StoreError> {
+        self.set(space, key.into(), Some(value.into()))
+    }
+
+    fn delete(&mut self, space: Space, key: &[u8]) -> Result<(), StoreError> {
+        self.set(space, Bytes::copy_from_slice(key), None)
+    }
+
+    fn id(&mut self) -> u64 {
+        *self.last_id += 1;
+        *self.last_id
+    }
+
+    fn seq(&self) -> u64 {
+        self.seq
+    }
+}
+
+fn within(what: &'static str, size: usize, bound: usize) -> Result<(), StoreError> {
+    if size > bound { Err(StoreError::TooLarge { what, size, bound }) } else { Ok(()) }
+}

@@ -1,0 +1,59 @@
+//! Rows in memory: for tests and for servers that keep nothing.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use parking_lot::RwLock;
+
+use super::{Kv, Writes};
+use crate::store::{Direction, KeyRange, Pair, Space, StoreError};
+
+/// One ordered map a space. Nothing survives the process.
+#[derive(Debug, Default)]
+pub struct MemoryKv {
+    spaces: RwLock<BTreeMap<Space, BTreeMap<Bytes, Bytes>>>,
+}
+
+impl Kv for MemoryKv {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        Ok(self.spaces.read().get(&space).and_then(|rows| rows.get(key)).cloned())
+    }
+
+    fn chunk(
+        &self,
+        space: Space,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Pair>, StoreError> {
+        let spaces = self.spaces.read();
+        let (Some(rows), Some(bounds)) = (spaces.get(&space), range.bounds()) else { return Ok(Vec::new()) };
+        let pairs = rows.range::<[u8], _>(bounds).map(|(key, value)| (key.clone(), value.clone()));
+        Ok(match direction {
+            Direction::Forward => pairs.take(limit).collect(),
+            Direction::Backward => pairs.rev().take(limit).collect(),
+        })
+    }
+
+    fn apply(&self, writes: &Writes) -> Result<(), StoreError> {
+        let mut spaces = self.spaces.write();
+        for (space, writes) in writes.spaces() {
+            let rows = spaces.entry(space).or_default();
+            for (key, value) in writes {
+                match value {
+                    Some(value) => drop(rows.insert(key.clone(), value.clone())),
+                    None => drop(rows.remove(key)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn free_bytes(&self) -> Result<Option<u64>, StoreError> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,146 @@
+//! Rows on sled 0.34.7. The settings are the outcome of measurements: see `docs/decisions/0003-sled.md`.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use sled::Transactional;
+use sled::transaction::ConflictableTransactionError;
+
+use super::{Kv, Writes};
+use crate::store::{Direction, KeyRange, Pair, Space, StoreError};
+
+/// So large that no leaf of rows within the value bound is ever spilled into a side file, which sled would not sync.
+const SEGMENT_BYTES: usize = 2 * 1024 * 1024;
+/// How often sled reclaims space in the background, in milliseconds.
+const HOUSEKEEPING_MS: u64 = 500;
+
+/// A sled database: one tree a space.
+#[derive(Debug)]
+pub struct SledKv {
+    directory: PathBuf,
+    db: sled::Db,
+    trees: Vec<sled::Tree>,
+}
+
+impl SledKv {
+    /// Opens or creates the database in `directory`, with `cache_bytes` of its pages in memory.
+    pub fn open(directory: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
+        let new = !directory.exists();
+        let db = sled::Config::new()
+            .path(directory)
+            .cache_capacity(cache_bytes)
+            .segment_size(SEGMENT_BYTES)
+            .flush_every_ms(Some(HOUSEKEEPING_MS))
+            .use_compression(false)
+            .open()
+            .map_err(backend)?;
+        let trees =
+            Space::ALL.iter().map(|space| db.open_tree(space.name()).map_err(backend)).collect::<Result<_, _>>()?;
+        if new {
+            sync_directory(directory)?;
+            sync_directory(directory.parent().unwrap_or(directory))?;
+        }
+        Ok(Self { directory: directory.to_owned(), db, trees })
+    }
+
+    fn tree(&self, space: Space) -> Result<&sled::Tree, StoreError> {
+        self.trees.get(space.index()).ok_or_else(|| StoreError::Backend(format!("no tree for {space:?}")))
+    }
+}
+
+impl Kv for SledKv {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        Ok(self.tree(space)?.get(key).map_err(backend)?.map(Bytes::from_owner))
+    }
+
+    fn chunk(
+        &self,
+        space: Space,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Pair>, StoreError> {
+        let Some(bounds) = range.bounds() else { return Ok(Vec::new()) };
+        let rows = self.tree(space)?.range::<&[u8], _>(bounds);
+        let pair = |row: sled::Result<(sled::IVec, sled::IVec)>| {
+            let (key, value) = row.map_err(backend)?;
+            Ok((Bytes::from_owner(key), Bytes::from_owner(value)))
+        };
+        match direction {
+            Direction::Forward => rows.take(limit).map(pair).collect(),
+            Direction::Backward => rows.rev().take(limit).map(pair).collect(),
+        }
+    }
+
+    fn apply(&self, writes: &Writes) -> Result<(), StoreError> {
+        let mut trees = Vec::new();
+        let mut batches = Vec::new();
+        for (space, writes) in writes.spaces() {
+            let mut batch = sled::Batch::default();
+            for (key, value) in writes {
+                match value {
+                    Some(value) => batch.insert(&key[..], &value[..]),
+                    None => batch.remove(&key[..]),
+                }
+            }
+            trees.push(self.tree(space)?.clone());
+            batches.push(batch);
+        }
+        trees
+            .as_slice()
+            .transaction(|trees| {
+                for (tree, batch) in trees.iter().zip(&batches) {
+                    tree.apply_batch(batch)?;
+                }
+                Ok::<(), ConflictableTransactionError<()>>(())
+            })
+            .map_err(|error| StoreError::Backend(format!("sled: {error:?}")))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the committer's one way to sync")]
+    fn sync(&self) -> Result<(), StoreError> {
+        self.db.flush().map(|_| ()).map_err(backend)
+    }
+
+    fn free_bytes(&self) -> Result<Option<u64>, StoreError> {
+        let stat = rustix::fs::statvfs(&self.directory)
+            .map_err(|error| StoreError::Backend(format!("statvfs of the data directory: {error}")))?;
+        Ok(Some(stat.f_bavail.saturating_mul(stat.f_frsize)))
+    }
+}
+
+/// Makes the names in `directory` durable.
+pub(crate) fn sync_directory(directory: &Path) -> Result<(), StoreError> {
+    let named = |error| StoreError::Backend(format!("sync of the directory {}: {error}", directory.display()));
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    File::open(directory).map_err(named)?.sync_all().map_err(named)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "shaped for map_err")]
+fn backend(error: sled::Error) -> StoreError {
+    StoreError::Backend(format!("sled: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::VALUE_BYTES_MAX;
+
+    #[test]
+    fn leaves_of_the_largest_values_never_become_side_files() {
+        let scratch = tempfile::tempdir().unwrap();
+        let kv = SledKv::open(&scratch.path().join("rows"), 16 << 20).unwrap();
+        for round in 0..40u8 {
+            let mut writes = Writes::default();
+            for key in 0..64u8 {
+                let value = vec![round ^ key; VALUE_BYTES_MAX];
+                writes.set(Space::Blobs, vec![key].into(), Some(value.into()));
+            }
+            kv.apply(&writes).unwrap();
+            kv.sync().unwrap();
+        }
+        let side_files = std::fs::read_dir(scratch.path().join("rows/blobs")).map_or(0, Iterator::count);
+        assert_eq!(side_files, 0);
+    }
+}

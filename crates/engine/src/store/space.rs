@@ -1,0 +1,67 @@
+//! The key spaces. What lies in each is drawn in [`crate::rows`].
+
+macro_rules! spaces {
+    ($($(#[$doc:meta])* $space:ident = $name:literal;)*) => {
+        /// A separate ordered key space of the store.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Space { $($(#[$doc])* $space,)* }
+
+        impl Space {
+            /// Every space, in order.
+            pub const ALL: &'static [Space] = &[$(Space::$space,)*];
+
+            /// The name on disk; never reused for another meaning.
+            pub const fn name(self) -> &'static str {
+                match self { $(Space::$space => $name,)* }
+            }
+
+            /// Position in [`Self::ALL`].
+            pub const fn index(self) -> usize {
+                self as usize
+            }
+        }
+    };
+}
+
+spaces! {
+    /// The store's own state: format, sequence, last commit time, last id.
+    Meta = "meta";
+    /// Containers by account and name.
+    Containers = "containers";
+    /// Committed blobs by container incarnation and name.
+    Blobs = "blobs";
+    /// Blobs that have uncommitted blocks, by container incarnation and name.
+    Stagings = "stagings";
+    /// Uncommitted blocks by staging and block id.
+    Blocks = "blocks";
+    /// Committed block lists: chunks by list and first byte.
+    Lists = "lists";
+    /// Stored bodies over the inline bound: pieces by payload and first byte.
+    Payloads = "payloads";
+    /// Stored bodies up to the inline bound.
+    Small = "small";
+    /// Reference counts above one, of payloads and lists.
+    Refs = "refs";
+    /// Which payload owns which bytes of which segment.
+    Extents = "extents";
+    /// Payload segments and their state.
+    Segments = "segments";
+    /// What is dead and waits to be erased, in the order of its death.
+    Dead = "dead";
+    /// What the clockwork looks at when its instant has come.
+    Due = "due";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Space;
+
+    #[test]
+    fn names_are_unique_and_indexes_are_positions() {
+        let names: std::collections::BTreeSet<_> = Space::ALL.iter().map(|space| space.name()).collect();
+        assert_eq!(names.len(), Space::ALL.len());
+        for (position, space) in Space::ALL.iter().enumerate() {
+            assert_eq!(space.index(), position);
+        }
+    }
+}
