@@ -37,6 +37,10 @@ impl SledKv {
             .map_err(backend)?;
         let trees =
             Space::ALL.iter().map(|space| db.open_tree(space.name()).map_err(backend)).collect::<Result<_, _>>()?;
+        // sled writes its settings once and never syncs them; without them it does not open again.
+        File::open(directory.join("conf"))
+            .and_then(|settings| settings.sync_all())
+            .map_err(|error| StoreError::Backend(format!("syncing sled's settings: {error}")))?;
         if new {
             sync_directory(directory)?;
             sync_directory(directory.parent().unwrap_or(directory))?;

@@ -1,0 +1,92 @@
+//! Requests without credentials.
+//! <https://learn.microsoft.com/azure/storage/blobs/anonymous-read-access-overview>
+
+use lazuli_engine::access::PublicAccess;
+use lazuli_engine::blob::{OnContainer, container};
+use lazuli_engine::condition::Conditions;
+use lazuli_engine::{Engine, Error, Refusal};
+
+use crate::auth::Asked;
+use crate::code::Code;
+use crate::error::Problem;
+use crate::operation::Permission;
+use crate::target::Level;
+use crate::version::Version;
+
+/// Sent with every 401. Clients read both parameters before they fetch a token.
+const CHALLENGE: &str = "Bearer authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize \
+                         resource_id=https://storage.azure.com";
+
+/// Admits reads of what its container opens to everybody.
+///
+/// Refuses `ResourceNotFound` or `NoAuthenticationInformation`, by version: whether the container exists stays hidden.
+pub(super) async fn admit(engine: &Engine, asked: Asked<'_>) -> Result<(), Problem> {
+    let Some(least) = least_access(asked.operation.needs, asked.target.level()) else {
+        return Err(refusal(asked.version));
+    };
+    let on = OnContainer { address: asked.target.container()?, conditions: Conditions::default(), lease: None };
+    match container::get(engine, on).await {
+        Ok(view) if opens(view.access.public, least) => Ok(()),
+        Ok(_) | Err(Error::Refused(Refusal::ContainerNotFound)) => Err(refusal(asked.version)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// How public a container must be for anybody to do what needs `permission`; none if it never suffices.
+fn least_access(permission: Permission, level: Level) -> Option<PublicAccess> {
+    match (permission, level) {
+        (Permission::Read, Level::Blob) => Some(PublicAccess::Blob),
+        (Permission::Read | Permission::List, Level::Container) => Some(PublicAccess::Container),
+        _ => None,
+    }
+}
+
+fn opens(public: PublicAccess, least: PublicAccess) -> bool {
+    match public {
+        PublicAccess::Private => false,
+        PublicAccess::Blob => least == PublicAccess::Blob,
+        PublicAccess::Container => true,
+    }
+}
+
+fn refusal(version: Version) -> Problem {
+    if version < Version::V2019_12_12 {
+        return Problem::new(Code::ResourceNotFound);
+    }
+    Problem::new(Code::NoAuthenticationInformation).with_header("www-authenticate", CHALLENGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anybody_reads_blobs_of_public_containers_and_lists_fully_public_ones() {
+        use PublicAccess::{Blob, Container, Private};
+        let cases = [
+            (Permission::Read, Level::Blob, [false, true, true]),
+            (Permission::Read, Level::Container, [false, false, true]),
+            (Permission::List, Level::Container, [false, false, true]),
+            (Permission::List, Level::Service, [false, false, false]),
+            (Permission::Read, Level::Service, [false, false, false]),
+            (Permission::Write, Level::Blob, [false, false, false]),
+            (Permission::Delete, Level::Blob, [false, false, false]),
+            (Permission::Tag, Level::Blob, [false, false, false]),
+            (Permission::Own, Level::Container, [false, false, false]),
+        ];
+        for (permission, level, expected) in cases {
+            let least = least_access(permission, level);
+            let answers = [Private, Blob, Container].map(|public| least.is_some_and(|least| opens(public, least)));
+            assert_eq!(answers, expected, "{permission:?} {level:?}");
+        }
+    }
+
+    #[test]
+    fn new_versions_are_challenged_and_old_ones_see_nothing() {
+        let old = refusal(Version::parse("2019-10-10", true).unwrap());
+        assert_eq!(old, Problem::new(Code::ResourceNotFound));
+        let new = refusal(Version::V2019_12_12);
+        assert_eq!(new.code, Code::NoAuthenticationInformation);
+        assert!(new.headers.iter().any(|(name, value)| *name == "www-authenticate" && value.contains("resource_id=")));
+    }
+}

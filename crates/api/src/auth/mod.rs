@@ -1,0 +1,176 @@
+//! Who asks, and whether they may. <https://learn.microsoft.com/rest/api/storageservices/authorize-requests-to-azure-storage>
+
+pub mod accounts;
+mod anonymous;
+mod shared_key;
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit, Mac};
+use http::Method;
+use lazuli_engine::Engine;
+use lazuli_engine::clock::Timestamp;
+use sha2::Sha256;
+use subtle::{Choice, ConstantTimeEq};
+
+use crate::auth::accounts::{Accounts, Key};
+use crate::auth::shared_key::{Scheme, Signed};
+use crate::code::Code;
+use crate::error::Problem;
+use crate::fields::Fields;
+use crate::operation::{Operation, Permission};
+use crate::target::{Service, Target};
+use crate::version::{VERSION_HEADER, Version};
+use crate::wire::date;
+
+/// How far a signed request's date may be from the server's.
+const SKEW_MAX: Duration = Duration::from_secs(15 * 60);
+
+/// The proof that a request was authorized. Only this module makes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    principal: Principal,
+}
+
+/// On whose behalf a request acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Principal {
+    /// The account's owner: the request is signed with its key.
+    Owner,
+    /// Anybody.
+    Anonymous,
+}
+
+impl Grant {
+    /// On whose behalf the request acts.
+    pub fn principal(&self) -> Principal {
+        self.principal
+    }
+}
+
+/// A request that asks to be authorized.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) service: Service,
+    pub(crate) method: &'a Method,
+    pub(crate) target: &'a Target,
+    pub(crate) fields: &'a Fields,
+    pub(crate) operation: &'static Operation,
+    pub(crate) version: Version,
+    pub(crate) now: Timestamp,
+}
+
+/// The version that a request speaks: the one it names, else by whether it brings credentials.
+///
+/// Refuses `InvalidHeaderValue`.
+pub(crate) fn version(fields: &Fields, strict: bool) -> Result<Version, Problem> {
+    match fields.header_opt(VERSION_HEADER)? {
+        Some(text) => Version::parse(text, strict),
+        None if fields.has_header("authorization") => Ok(Version::NEWEST),
+        None => Ok(Version::ANONYMOUS_DEFAULT),
+    }
+}
+
+/// Decides whether the request may go on.
+///
+/// Refuses `AuthenticationFailed`, `InvalidAuthenticationInfo`, `NoAuthenticationInformation`, `ResourceNotFound` for
+/// an account or container that is not there to be seen, and `InsufficientAccountPermissions` for a write to the
+/// secondary endpoint.
+pub(crate) async fn authorize(accounts: &Accounts, engine: &Engine, asked: Asked<'_>) -> Result<Grant, Problem> {
+    let Some(keys) = accounts.keys(&asked.target.account) else {
+        return Err(Problem::new(Code::ResourceNotFound));
+    };
+    if asked.operation.needs == Permission::Nothing {
+        return Ok(Grant { principal: Principal::Anonymous });
+    }
+    let grant = if let Some(authorization) = asked.fields.header_opt("authorization")? {
+        verify(keys, authorization, asked)?;
+        Grant { principal: Principal::Owner }
+    } else if asked.fields.query_opt("sig").is_some() {
+        return Err(failed("Shared access signatures are not supported yet."));
+    } else {
+        anonymous::admit(engine, asked).await?;
+        Grant { principal: Principal::Anonymous }
+    };
+    if asked.target.secondary && !matches!(*asked.method, Method::GET | Method::HEAD) {
+        return Err(Problem::new(Code::InsufficientAccountPermissions)
+            .saying("Write operations are not allowed on the secondary endpoint."));
+    }
+    Ok(grant)
+}
+
+/// Checks an Authorization header.
+fn verify(keys: &[Key], authorization: &str, asked: Asked<'_>) -> Result<(), Problem> {
+    let malformed = || Problem::new(Code::InvalidAuthenticationInfo);
+    let (scheme, credential) = authorization.split_once(' ').ok_or_else(malformed)?;
+    let scheme = match scheme {
+        _ if scheme.eq_ignore_ascii_case("SharedKey") => Scheme::SharedKey,
+        _ if scheme.eq_ignore_ascii_case("SharedKeyLite") => Scheme::SharedKeyLite,
+        _ if scheme.eq_ignore_ascii_case("Bearer") => return Err(failed("Bearer tokens are not supported yet.")),
+        _ => return Err(malformed()),
+    };
+    let (account, signature) = credential.trim().split_once(':').ok_or_else(malformed)?;
+    if account.is_empty() || signature.is_empty() {
+        return Err(malformed());
+    }
+    if account != asked.target.account.as_str() {
+        return Err(failed(&format!("The request addresses another account than {account}, which signed it.")));
+    }
+    check_date(asked.fields, asked.now)?;
+    let signed = Signed {
+        service: asked.service,
+        method: asked.method,
+        fields: asked.fields,
+        account: &asked.target.account,
+        raw_path: &asked.target.raw_path,
+        secondary_in_path: asked.target.secondary && asked.target.path_style,
+        version: asked.version,
+    };
+    let texts = signed.texts(scheme);
+    let given = STANDARD.decode(signature).unwrap_or_default();
+    if matches_any(keys, &texts, &given) {
+        return Ok(());
+    }
+    let text = texts.first().map(String::as_str).unwrap_or_default();
+    Err(failed(&format!(
+        "The MAC signature found in the HTTP request '{signature}' is not the same as any computed signature. Server \
+         used following string to sign: '{text}'."
+    )))
+}
+
+/// Whether `given` is the signature of one of the texts with one of the keys. Takes the same time whichever it is.
+fn matches_any(keys: &[Key], texts: &[String], given: &[u8]) -> bool {
+    let pairs = keys.iter().flat_map(|key| texts.iter().map(move |text| (key, text)));
+    let found = pairs.fold(Choice::from(0), |found, (key, text)| found | sign(key, text).ct_eq(given));
+    found.into()
+}
+
+fn sign(key: &Key, text: &str) -> [u8; 32] {
+    #[expect(clippy::expect_used, reason = "HMAC takes keys of any length")]
+    let mut mac = Hmac::<Sha256>::new_from_slice(key.bytes()).expect("a key of any length");
+    mac.update(text.as_bytes());
+    mac.finalize().into_bytes().into()
+}
+
+fn check_date(fields: &Fields, now: Timestamp) -> Result<(), Problem> {
+    let name = if fields.has_header("x-ms-date") { "x-ms-date" } else { "Date" };
+    let Some(text) = fields.header_opt(name)? else {
+        return Err(failed("A signed request needs a date: x-ms-date or Date."));
+    };
+    let date = date::parse_http(text).ok_or_else(|| Problem::header(name, text))?;
+    if now.since(date).max(date.since(now)) > SKEW_MAX {
+        return Err(failed(&format!(
+            "The date header {name} in the request is too far from the server's time: {text}."
+        )));
+    }
+    Ok(())
+}
+
+fn failed(detail: &str) -> Problem {
+    Problem::new(Code::AuthenticationFailed).detail("AuthenticationErrorDetail", detail)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! Blocks and block lists. <https://learn.microsoft.com/rest/api/storageservices/put-block>
+
+use crc_fast::{CrcAlgorithm, checksum};
+use lazuli_engine::blob::OnBlob;
+use lazuli_engine::blob::blocks;
+
+use super::object::{to_write, written};
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::error::Problem;
+use crate::operation::{Body, Operation, Permission};
+use crate::route::Marker::NoHeader;
+use crate::route::{Route, Verb};
+use crate::version::Version;
+use crate::wire::{block_list, condition, digest, etag, lease, metadata, properties, unbuilt};
+
+const PUT: &[Verb] = &[Verb::Put];
+const MIB: u64 = 1024 * 1024;
+/// Largest body of Put Block List: 50 000 entries of the longest ids, indented.
+const LIST_BYTES_MAX: u64 = 8 * MIB;
+
+/// The routes.
+pub(super) const ROUTES: &[Route] = &[
+    Route::blob(PUT, "block", &[NoHeader("x-ms-copy-source")], &PUT_BLOCK),
+    Route::blob(PUT, "blocklist", &[], &PUT_BLOCK_LIST),
+    Route::blob(&[Verb::Get], "blocklist", &[], &GET_BLOCK_LIST),
+];
+
+/// The blob that an operation without conditions is about.
+fn unconditional(call: &Call) -> Result<OnBlob, Problem> {
+    unbuilt::refuse(&call.fields)?;
+    Ok(OnBlob {
+        address: call.target.blob()?,
+        conditions: condition::none(&call.fields)?,
+        lease: lease::held(&call.fields)?,
+    })
+}
+
+/// The digest of the request's body: the MD5 that the client sent and that was found right, else the CRC-64.
+fn received(answer: Answer, call: &Call, crc64: u64) -> Result<Answer, Problem> {
+    Ok(match call.fields.header_opt("content-md5")? {
+        Some(md5) => answer.header("content-md5", md5),
+        None => answer.header("x-ms-content-crc64", digest::crc64_text(crc64)),
+    })
+}
+
+/// Put Block: <https://learn.microsoft.com/rest/api/storageservices/put-block>
+static PUT_BLOCK: Operation = Operation {
+    name: "BlockBlob_StageBlock",
+    needs: Permission::Write,
+    body: Body::Stream { bytes_max: block_bytes_max },
+    run: |call| Box::pin(put_block(call)),
+};
+
+/// Largest block.
+fn block_bytes_max(version: Version) -> u64 {
+    match version {
+        version if version < Version::V2016_05_31 => 4 * MIB,
+        version if version < Version::V2019_12_12 => 100 * MIB,
+        _ => 4000 * MIB,
+    }
+}
+
+async fn put_block(mut call: Call) -> Result<Answer, Problem> {
+    let on = unconditional(&call)?;
+    let id = block_list::parse_id(call.fields.query("blockid")?)?;
+    blocks::check_block(&call.engine, &on, &id)?;
+    let content = call.stage_body(false).await?;
+    if content.length() == 0 {
+        return Err(Problem::header("Content-Length", "0"));
+    }
+    let crc64 = content.crc64();
+    blocks::put_block(&call.engine, on, id, content).await?;
+    received(Answer::created().header("x-ms-request-server-encrypted", "true"), &call, crc64)
+}
+
+/// Put Block List: <https://learn.microsoft.com/rest/api/storageservices/put-block-list>
+static PUT_BLOCK_LIST: Operation = Operation {
+    name: "BlockBlob_CommitBlockList",
+    needs: Permission::Write,
+    body: Body::Xml { bytes_max: LIST_BYTES_MAX },
+    run: |call| Box::pin(put_block_list(call)),
+};
+
+async fn put_block_list(mut call: Call) -> Result<Answer, Problem> {
+    let on = to_write(&call)?;
+    let (http, metadata) = (properties::of_blob(&call.fields)?, metadata::read(&call.fields)?);
+    let body = call.xml_body().await?;
+    let list = block_list::parse(&body)?;
+    let put = blocks::put_block_list(&call.engine, on, list, http, metadata).await?;
+    received(written(Answer::created(), put), &call, checksum(CrcAlgorithm::Crc64Nvme, &body))
+}
+
+/// Get Block List: <https://learn.microsoft.com/rest/api/storageservices/get-block-list>
+static GET_BLOCK_LIST: Operation = Operation {
+    name: "BlockBlob_GetBlockList",
+    needs: Permission::Read,
+    body: Body::None,
+    run: |call| Box::pin(get_block_list(call)),
+};
+
+async fn get_block_list(call: Call) -> Result<Answer, Problem> {
+    let on = unconditional(&call)?;
+    let wanted = block_list::Wanted::parse(call.fields.query_opt("blocklisttype"))?;
+    let lists = blocks::get_block_list(&call.engine, on, wanted.committed, wanted.uncommitted).await?;
+    let length = lists.blob.map_or(0, |blob| blob.length);
+    let answer =
+        Answer::ok().xml(block_list::document(&lists, wanted)).header("x-ms-blob-content-length", length.to_string());
+    Ok(match lists.blob {
+        Some(blob) => etag::onto(answer, blob.written.etag),
+        None => answer,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_may_grow_with_the_version() {
+        let cases = [
+            (Version::V2015_02_21, 4 * MIB),
+            (Version::V2016_05_31, 100 * MIB),
+            (Version::V2019_02_02, 100 * MIB),
+            (Version::V2019_12_12, 4000 * MIB),
+            (Version::NEWEST, 4000 * MIB),
+        ];
+        for (version, limit) in cases {
+            assert_eq!(block_bytes_max(version), limit, "{version}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! List Blobs. <https://learn.microsoft.com/rest/api/storageservices/list-blobs>
+
+use lazuli_engine::blob::listing::{self, ListBlobs};
+
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::error::Problem;
+use crate::operation::{Body, Operation, Permission};
+use crate::route::Marker::{NoQuery, Query};
+use crate::route::{Route, Verb};
+use crate::wire::listing::{BlobsHead, Paging, blob_includes, blobs, service_endpoint};
+use crate::wire::{condition, unbuilt};
+
+/// The routes.
+pub(super) const ROUTES: &[Route] = &[
+    Route::container(&[Verb::Get], "list", &[NoQuery("delimiter")], &LIST_FLAT),
+    Route::container(&[Verb::Get], "list", &[Query("delimiter")], &LIST_HIERARCHY),
+];
+
+static LIST_FLAT: Operation = list_operation("Container_ListBlobFlatSegment");
+static LIST_HIERARCHY: Operation = list_operation("Container_ListBlobHierarchySegment");
+
+/// List Blobs: <https://learn.microsoft.com/rest/api/storageservices/list-blobs>
+const fn list_operation(name: &'static str) -> Operation {
+    Operation { name, needs: Permission::List, body: Body::None, run: |call| Box::pin(list_blobs(call)) }
+}
+
+async fn list_blobs(call: Call) -> Result<Answer, Problem> {
+    unbuilt::refuse(&call.fields)?;
+    condition::none(&call.fields)?;
+    let (paging, includes) = (Paging::parse(&call.fields)?, blob_includes(&call.fields)?);
+    let request = ListBlobs {
+        container: call.target.container()?,
+        prefix: paging.prefix.clone(),
+        delimiter: call.fields.query_opt("delimiter").map(str::to_owned),
+        start: paging.start.clone(),
+        limit: paging.limit,
+        uncommitted: includes.uncommitted,
+    };
+    let container = request.container.container.clone();
+    let page = listing::list(&call.engine, request).await?;
+    let head = BlobsHead {
+        endpoint: &service_endpoint(&call.fields, &call.target)?,
+        container: container.as_str(),
+        paging: &paging,
+        delimiter: call.fields.query_opt("delimiter"),
+        metadata: includes.metadata,
+        version: call.version,
+    };
+    Ok(Answer::ok().xml(blobs(&head, &page)))
+}

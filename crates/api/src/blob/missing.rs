@@ -1,0 +1,151 @@
+//! Described operations that are not built: each is routed and authorized like any other, then says so. The list only
+//! shrinks.
+
+use crate::error::Problem;
+use crate::operation::Permission::{Add, Create, Filter, Nothing, Own, Protect, Read, Tag, Write};
+use crate::operation::{Body, Operation, Permission};
+use crate::route::Marker::{Header, HeaderIs, HeaderIsNot, NoHeader, NoQuery, Query};
+use crate::route::{Route, Selector, Verb};
+use crate::target::Level;
+
+const GET: &[Verb] = &[Verb::Get];
+const GET_HEAD: &[Verb] = &[Verb::Get, Verb::Head];
+const PUT: &[Verb] = &[Verb::Put];
+const POST: &[Verb] = &[Verb::Post];
+const DELETE: &[Verb] = &[Verb::Delete];
+const OPTIONS: &[Verb] = &[Verb::Options];
+
+const SOURCE: &str = "x-ms-copy-source";
+const SYNC: &str = "x-ms-requires-sync";
+const KIND: &str = "x-ms-blob-type";
+const PAGE_WRITE: &str = "x-ms-page-write";
+
+macro_rules! missing {
+    ($($constant:ident $name:literal $needs:expr;)*) => {
+        $(static $constant: Operation = missing($name, $needs);)*
+    };
+}
+
+missing! {
+    GET_PROPERTIES "Service_GetProperties" Read;
+    SET_PROPERTIES "Service_SetProperties" Write;
+    GET_STATISTICS "Service_GetStatistics" Read;
+    GET_DELEGATION_KEY "Service_GetUserDelegationKey" Own;
+    GET_ACCOUNT_OF_SERVICE "Service_GetAccountInfo" Own;
+    GET_ACCOUNT_OF_CONTAINER "Container_GetAccountInfo" Own;
+    GET_ACCOUNT_OF_BLOB "Blob_GetAccountInfo" Own;
+    PREFLIGHT "Preflight" Nothing;
+    BATCH_OF_SERVICE "Service_SubmitBatch" Own;
+    BATCH_OF_CONTAINER "Container_SubmitBatch" Own;
+    FIND_IN_SERVICE "Service_FilterBlobs" Filter;
+    FIND_IN_CONTAINER "Container_FilterBlobs" Filter;
+    RESTORE_CONTAINER "Container_Restore" Write;
+    RENAME_CONTAINER "Container_Rename" Own;
+    SNAPSHOT "Blob_CreateSnapshot" Create;
+    COPY "Blob_StartCopyFromURL" Write;
+    COPY_SYNC "Blob_CopyFromURL" Write;
+    COPY_ABORT "Blob_AbortCopyFromURL" Write;
+    UNDELETE "Blob_Undelete" Write;
+    SET_TIER "Blob_SetTier" Write;
+    GET_TAGS "Blob_GetTags" Tag;
+    SET_TAGS "Blob_SetTags" Tag;
+    SET_EXPIRY "Blob_SetExpiry" Write;
+    SET_IMMUTABILITY "Blob_SetImmutabilityPolicy" Protect;
+    DELETE_IMMUTABILITY "Blob_DeleteImmutabilityPolicy" Protect;
+    SET_LEGAL_HOLD "Blob_SetLegalHold" Protect;
+    QUERY "Blob_Query" Own;
+    PUT_FROM_URL "BlockBlob_PutBlobFromUrl" Write;
+    PUT_BLOCK_FROM_URL "BlockBlob_StageBlockFromURL" Write;
+    PUT_APPEND "AppendBlob_Create" Create;
+    APPEND "AppendBlob_AppendBlock" Add;
+    APPEND_FROM_URL "AppendBlob_AppendBlockFromUrl" Add;
+    SEAL "AppendBlob_Seal" Write;
+    PUT_PAGE_BLOB "PageBlob_Create" Create;
+    PUT_PAGE "PageBlob_UploadPages" Write;
+    CLEAR_PAGE "PageBlob_ClearPages" Write;
+    PUT_PAGE_FROM_URL "PageBlob_UploadPagesFromURL" Write;
+    PAGE_RANGES "PageBlob_GetPageRanges" Read;
+    PAGE_RANGES_DIFF "PageBlob_GetPageRangesDiff" Read;
+    RESIZE "PageBlob_Resize" Write;
+    SEQUENCE_NUMBER "PageBlob_UpdateSequenceNumber" Write;
+    COPY_INCREMENTAL "PageBlob_CopyIncremental" Write;
+}
+
+/// The routes.
+pub(super) const ROUTES: &[Route] = &[
+    Route::service(GET, "service", "properties", &GET_PROPERTIES),
+    Route::service(PUT, "service", "properties", &SET_PROPERTIES),
+    Route::service(GET, "service", "stats", &GET_STATISTICS),
+    Route::service(POST, "service", "userdelegationkey", &GET_DELEGATION_KEY),
+    Route::service(POST, "", "batch", &BATCH_OF_SERVICE),
+    Route::service(GET, "", "blobs", &FIND_IN_SERVICE),
+    account_information(Level::Service, &GET_ACCOUNT_OF_SERVICE),
+    account_information(Level::Container, &GET_ACCOUNT_OF_CONTAINER),
+    account_information(Level::Blob, &GET_ACCOUNT_OF_BLOB),
+    preflight(Level::Service),
+    preflight(Level::Container),
+    preflight(Level::Blob),
+    Route::container(POST, "batch", &[], &BATCH_OF_CONTAINER),
+    Route::container(GET, "blobs", &[], &FIND_IN_CONTAINER),
+    Route::container(PUT, "undelete", &[], &RESTORE_CONTAINER),
+    Route::container(PUT, "rename", &[], &RENAME_CONTAINER),
+    Route::blob(PUT, "snapshot", &[], &SNAPSHOT),
+    // A copy says so by its source; only a new block blob may have both a source and a type.
+    Route::blob(PUT, "", &[Header(SOURCE), HeaderIs(KIND, "BlockBlob")], &PUT_FROM_URL),
+    Route::blob(PUT, "", &[Header(SOURCE), HeaderIsNot(KIND, "BlockBlob"), HeaderIs(SYNC, "true")], &COPY_SYNC),
+    Route::blob(PUT, "", &[Header(SOURCE), HeaderIsNot(KIND, "BlockBlob"), HeaderIsNot(SYNC, "true")], &COPY),
+    Route::blob(PUT, "", &[NoHeader(SOURCE), HeaderIs(KIND, "AppendBlob")], &PUT_APPEND),
+    Route::blob(PUT, "", &[NoHeader(SOURCE), HeaderIs(KIND, "PageBlob")], &PUT_PAGE_BLOB),
+    Route::blob(PUT, "copy", &[], &COPY_ABORT),
+    Route::blob(PUT, "undelete", &[], &UNDELETE),
+    Route::blob(PUT, "tier", &[], &SET_TIER),
+    Route::blob(GET, "tags", &[], &GET_TAGS),
+    Route::blob(PUT, "tags", &[], &SET_TAGS),
+    Route::blob(PUT, "expiry", &[], &SET_EXPIRY),
+    Route::blob(PUT, "immutabilityPolicies", &[], &SET_IMMUTABILITY),
+    Route::blob(DELETE, "immutabilityPolicies", &[], &DELETE_IMMUTABILITY),
+    Route::blob(PUT, "legalhold", &[], &SET_LEGAL_HOLD),
+    Route::blob(POST, "query", &[], &QUERY),
+    Route::blob(PUT, "block", &[Header(SOURCE)], &PUT_BLOCK_FROM_URL),
+    Route::blob(PUT, "appendblock", &[NoHeader(SOURCE)], &APPEND),
+    Route::blob(PUT, "appendblock", &[Header(SOURCE)], &APPEND_FROM_URL),
+    Route::blob(PUT, "seal", &[], &SEAL),
+    Route::blob(PUT, "page", &[HeaderIs(PAGE_WRITE, "update"), NoHeader(SOURCE)], &PUT_PAGE),
+    Route::blob(PUT, "page", &[HeaderIs(PAGE_WRITE, "update"), Header(SOURCE)], &PUT_PAGE_FROM_URL),
+    Route::blob(PUT, "page", &[HeaderIs(PAGE_WRITE, "clear")], &CLEAR_PAGE),
+    Route::blob(GET, "pagelist", &[NoQuery("prevsnapshot"), NoHeader("x-ms-previous-snapshot-url")], &PAGE_RANGES),
+    Route::blob(GET, "pagelist", &[Query("prevsnapshot")], &PAGE_RANGES_DIFF),
+    Route::blob(GET, "pagelist", &[NoQuery("prevsnapshot"), Header("x-ms-previous-snapshot-url")], &PAGE_RANGES_DIFF),
+    Route::blob(PUT, "properties", &[Header("x-ms-blob-content-length")], &RESIZE),
+    Route::blob(
+        PUT,
+        "properties",
+        &[NoHeader("x-ms-blob-content-length"), Header("x-ms-sequence-number-action")],
+        &SEQUENCE_NUMBER,
+    ),
+    Route::blob(PUT, "incrementalcopy", &[], &COPY_INCREMENTAL),
+];
+
+const fn missing(name: &'static str, needs: Permission) -> Operation {
+    Operation {
+        name,
+        needs,
+        body: Body::None,
+        run: |call| Box::pin(std::future::ready(Err(Problem::not_implemented(call.operation.name)))),
+    }
+}
+
+const fn account_information(level: Level, operation: &'static Operation) -> Route {
+    Route {
+        verbs: GET_HEAD,
+        level,
+        restype: Selector::Is("account"),
+        comp: Selector::Is("properties"),
+        markers: &[],
+        operation,
+    }
+}
+
+const fn preflight(level: Level) -> Route {
+    Route { verbs: OPTIONS, level, restype: Selector::Any, comp: Selector::Any, markers: &[], operation: &PREFLIGHT }
+}

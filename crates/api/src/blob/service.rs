@@ -1,0 +1,38 @@
+//! The service itself.
+//! <https://learn.microsoft.com/rest/api/storageservices/operations-on-the-account--blob-service->
+
+use lazuli_engine::blob::container::{self, ListContainers};
+
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::error::Problem;
+use crate::operation::{Body, Operation, Permission};
+use crate::route::{Route, Verb};
+use crate::wire::condition;
+use crate::wire::listing::{self, Paging};
+
+/// The routes.
+pub(super) const ROUTES: &[Route] = &[Route::service(&[Verb::Get], "", "list", &LIST_CONTAINERS)];
+
+/// List Containers: <https://learn.microsoft.com/rest/api/storageservices/list-containers2>
+static LIST_CONTAINERS: Operation = Operation {
+    name: "Service_ListContainersSegment",
+    needs: Permission::List,
+    body: Body::None,
+    run: |call| Box::pin(list_containers(call)),
+};
+
+async fn list_containers(call: Call) -> Result<Answer, Problem> {
+    condition::none(&call.fields)?;
+    let paging = Paging::parse(&call.fields)?;
+    let metadata = listing::container_metadata(&call.fields)?;
+    let endpoint = listing::service_endpoint(&call.fields, &call.target)?;
+    let request = ListContainers {
+        account: call.target.account.clone(),
+        prefix: paging.prefix.clone(),
+        start: paging.start.clone(),
+        limit: paging.limit,
+    };
+    let page = container::list(&call.engine, request).await?;
+    Ok(Answer::ok().xml(listing::containers(&endpoint, &paging, metadata, call.version, &page)))
+}

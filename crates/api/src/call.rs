@@ -1,0 +1,62 @@
+//! An authorized request, as an operation gets it.
+
+use lazuli_engine::Engine;
+use lazuli_engine::payload::Staged;
+
+use crate::auth::Grant;
+use crate::body::Incoming;
+use crate::error::Problem;
+use crate::fields::Fields;
+use crate::integrity::Integrity;
+use crate::operation::Operation;
+use crate::target::Target;
+use crate::version::Version;
+
+/// An authorized request. Only the way of a request makes one, out of a [`Grant`].
+pub struct Call {
+    /// The storage.
+    pub engine: Engine,
+    /// What is addressed.
+    pub target: Target,
+    /// Headers and query parameters.
+    pub fields: Fields,
+    /// The version of the protocol that is spoken.
+    pub version: Version,
+    /// Who asks.
+    pub grant: Grant,
+    /// What is asked for.
+    pub operation: &'static Operation,
+    /// Its body, not read yet.
+    pub(crate) body: Incoming,
+}
+
+impl Call {
+    /// Stores the body, byte by byte as it comes, and checks it against the digests that the client sent. Dropped
+    /// unused, what was stored is given back. `md5`: whether the MD5 is wanted though the client sent none.
+    ///
+    /// Refuses `InvalidMd5`, `InvalidCrc64`, `BothCrc64AndMd5HeaderPresent` before the body is read; `Md5Mismatch`,
+    /// `Crc64Mismatch`, `RequestBodyTooLarge`, `InvalidInput` for a body shorter than announced, `OperationTimedOut`.
+    pub async fn stage_body(&mut self, md5: bool) -> Result<Staged, Problem> {
+        let integrity = Integrity::given(&self.fields)?;
+        let mut stage = self.engine.payloads().stage(md5 || integrity.wants_md5(), self.body.announced());
+        while let Some(chunk) = self.body.next().await? {
+            stage.write(chunk).await?;
+        }
+        let staged = stage.finish().await?;
+        integrity.verify(staged.md5(), staged.crc64())?;
+        Ok(staged)
+    }
+
+    /// The body as a whole, checked against the digests that the client sent.
+    ///
+    /// Refuses as [`Self::stage_body`].
+    pub async fn xml_body(&mut self) -> Result<Vec<u8>, Problem> {
+        let integrity = Integrity::given(&self.fields)?;
+        let mut document = Vec::new();
+        while let Some(chunk) = self.body.next().await? {
+            document.extend_from_slice(&chunk);
+        }
+        integrity.verify_whole(&document)?;
+        Ok(document)
+    }
+}

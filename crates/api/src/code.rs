@@ -1,0 +1,130 @@
+//! The one table of error codes. <https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes>
+
+use http::StatusCode;
+use lazuli_engine::Refusal;
+
+macro_rules! codes {
+    ($($code:ident $status:literal $message:literal;)*) => {
+        /// An error code of the service, verbatim.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[expect(missing_docs, reason = "each code is described by its message")]
+        pub enum Code { $($code,)* }
+
+        impl Code {
+            /// Every code, sorted by name.
+            pub const ALL: &'static [Code] = &[$(Code::$code,)*];
+
+            /// The name on the wire.
+            pub const fn name(self) -> &'static str {
+                match self { $(Code::$code => stringify!($code),)* }
+            }
+
+            /// The HTTP status that goes with it.
+            pub fn status(self) -> StatusCode {
+                let status = match self { $(Code::$code => $status,)* };
+                StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+            }
+
+            /// What it says.
+            pub const fn message(self) -> &'static str {
+                match self { $(Code::$code => $message,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    AuthenticationFailed 403 "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly, including the signature.";
+    BlobAlreadyExists 409 "The specified blob already exists.";
+    BlobNotFound 404 "The specified blob does not exist.";
+    BlockCountExceedsLimit 409 "The uncommitted block count cannot exceed the maximum limit of 100,000 blocks.";
+    BlockListTooLong 400 "The block list may not contain more than 50,000 blocks.";
+    BothCrc64AndMd5HeaderPresent 400 "Both x-ms-content-crc64 and Content-MD5 are present; send one.";
+    ConditionHeadersNotSupported 400 "Condition headers are not supported.";
+    ConditionNotMet 412 "The condition specified using HTTP conditional header(s) is not met.";
+    ContainerAlreadyExists 409 "The specified container already exists.";
+    ContainerNotFound 404 "The specified container does not exist.";
+    Crc64Mismatch 400 "The CRC64 value specified in the request did not match the CRC64 value calculated by the server.";
+    EmptyMetadataKey 400 "The key for one of the metadata key-value pairs is empty.";
+    InsufficientAccountPermissions 403 "The account being accessed does not have sufficient permissions to execute this operation.";
+    InsufficientStorage 507 "The server has too little disk space left to store more data. Reads and deletes still work.";
+    InternalError 500 "The server encountered an internal error. Please retry the request.";
+    InvalidAuthenticationInfo 400 "Authentication information is not given in the correct format. Check the value of the Authorization header.";
+    InvalidBlobOrBlock 400 "The specified blob or block content is invalid.";
+    InvalidBlobType 409 "The blob type is invalid for this operation.";
+    InvalidBlockId 400 "The specified block ID is invalid. The block ID must be Base64-encoded.";
+    InvalidBlockList 400 "The specified block list is invalid.";
+    InvalidCrc64 400 "The CRC64 value specified in the request is invalid. It must be 64 bits and Base64-encoded.";
+    InvalidHeaderValue 400 "The value for one of the HTTP headers is not in the correct format.";
+    InvalidInput 400 "One of the request inputs is not valid.";
+    InvalidMd5 400 "The MD5 value specified in the request is invalid. It must be 128 bits and Base64-encoded.";
+    InvalidMetadata 400 "The metadata specified is invalid. It has characters that are not permitted.";
+    InvalidQueryParameterValue 400 "Value for one of the query parameters specified in the request URI is invalid.";
+    InvalidRange 416 "The range specified is invalid for the current size of the resource.";
+    InvalidResourceName 400 "The specified resource name contains invalid characters.";
+    InvalidUri 400 "The requested URI does not represent any resource on the server.";
+    InvalidXmlDocument 400 "XML specified is not syntactically valid.";
+    InvalidXmlNodeValue 400 "The value for one of the XML nodes is not in the correct format.";
+    LeaseAlreadyPresent 409 "There is already a lease present.";
+    LeaseIdMismatchWithBlobOperation 412 "The lease ID specified did not match the lease ID for the blob.";
+    LeaseIdMismatchWithContainerOperation 412 "The lease ID specified did not match the lease ID for the container.";
+    LeaseIdMismatchWithLeaseOperation 409 "The lease ID specified did not match the lease ID for the resource with the specified lease operation.";
+    LeaseIdMissing 412 "There is currently a lease on the resource and no lease ID was specified in the request.";
+    LeaseIsBreakingAndCannotBeAcquired 409 "The lease is already in breaking state and cannot be acquired until it is broken.";
+    LeaseIsBreakingAndCannotBeChanged 409 "The lease is breaking and cannot be changed.";
+    LeaseIsBrokenAndCannotBeRenewed 409 "The lease has been broken explicitly and cannot be renewed.";
+    LeaseLost 412 "A lease ID was specified, but the lease for the resource has expired.";
+    LeaseNotPresentWithBlobOperation 412 "There is currently no lease on the blob.";
+    LeaseNotPresentWithContainerOperation 412 "There is currently no lease on the container.";
+    LeaseNotPresentWithLeaseOperation 409 "There is currently no lease on the resource.";
+    Md5Mismatch 400 "The MD5 value specified in the request did not match the MD5 value calculated by the server.";
+    MetadataTooLarge 400 "The size of the specified metadata exceeds the maximum size permitted.";
+    MissingContentLengthHeader 411 "Content-Length HTTP header is missing.";
+    MissingRequiredHeader 400 "An HTTP header that's mandatory for this request is not specified.";
+    MissingRequiredQueryParameter 400 "A query parameter that's mandatory for this request is not specified.";
+    MissingRequiredXmlNode 400 "A required XML node is not specified in the request body.";
+    MultipleConditionHeadersNotSupported 400 "Multiple condition headers are not supported.";
+    NoAuthenticationInformation 401 "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.";
+    NotImplemented 501 "The requested operation is not implemented on the specified resource.";
+    OperationTimedOut 500 "The operation could not be completed within the permitted time.";
+    OutOfRangeInput 400 "One of the request inputs is out of range.";
+    OutOfRangeQueryParameterValue 400 "One of the query parameters specified in the request URI is outside the permissible range.";
+    RequestBodyTooLarge 413 "The request body is too large and exceeds the maximum permissible limit.";
+    RequestUrlFailedToParse 400 "The url in the request could not be parsed.";
+    ResourceNotFound 404 "The specified resource does not exist.";
+    ServerBusy 503 "The server is currently unable to receive requests. Please retry your request.";
+    UnsatisfiableCondition 400 "The request includes an unsatisfiable condition for this operation.";
+    UnsupportedHeader 400 "One of the HTTP headers specified in the request is not supported.";
+    UnsupportedHttpVerb 405 "The resource doesn't support specified Http Verb.";
+    UnsupportedQueryParameter 400 "One of the query parameters specified in the request URI is not supported.";
+}
+
+impl From<Refusal> for Code {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::ContainerNotFound => Self::ContainerNotFound,
+            Refusal::ContainerExists => Self::ContainerAlreadyExists,
+            Refusal::BlobNotFound => Self::BlobNotFound,
+            Refusal::BlobExists => Self::BlobAlreadyExists,
+            Refusal::BlobKindMismatch => Self::InvalidBlobType,
+            Refusal::NotModified | Refusal::ConditionFailed => Self::ConditionNotMet,
+            Refusal::ConditionUnsatisfiable => Self::UnsatisfiableCondition,
+            Refusal::LeaseIdMissing => Self::LeaseIdMissing,
+            Refusal::LeaseMismatchOnBlob => Self::LeaseIdMismatchWithBlobOperation,
+            Refusal::LeaseAbsentOnBlob => Self::LeaseNotPresentWithBlobOperation,
+            Refusal::LeaseMismatchOnContainer => Self::LeaseIdMismatchWithContainerOperation,
+            Refusal::LeaseAbsentOnContainer => Self::LeaseNotPresentWithContainerOperation,
+            Refusal::LeaseLost => Self::LeaseLost,
+            Refusal::LeasePresent => Self::LeaseAlreadyPresent,
+            Refusal::LeaseMismatch => Self::LeaseIdMismatchWithLeaseOperation,
+            Refusal::LeaseAbsent => Self::LeaseNotPresentWithLeaseOperation,
+            Refusal::LeaseBreakingNoAcquire => Self::LeaseIsBreakingAndCannotBeAcquired,
+            Refusal::LeaseBreakingNoChange => Self::LeaseIsBreakingAndCannotBeChanged,
+            Refusal::LeaseBrokenNoRenew => Self::LeaseIsBrokenAndCannotBeRenewed,
+            Refusal::BlockUnknown => Self::InvalidBlockList,
+            Refusal::BlockIdLengthDiffers => Self::InvalidBlobOrBlock,
+            Refusal::BlocksTooMany => Self::BlockCountExceedsLimit,
+            Refusal::RangeOutside { .. } => Self::InvalidRange,
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The Azure Storage REST protocol over the engine: the only crate that knows HTTP, XML and signatures.
+
+#![forbid(unsafe_code)]
+
+pub mod answer;
+pub mod auth;
+pub mod blob;
+pub mod body;
+pub mod call;
+pub mod code;
+pub mod error;
+pub mod fields;
+pub mod head;
+mod integrity;
+pub mod operation;
+pub mod route;
+pub mod serve;
+mod stamp;
+pub mod target;
+pub mod version;
+pub mod wire;

@@ -1,0 +1,66 @@
+//! All that the way of a request must know about an operation, in one constant beside its handler.
+
+use futures_util::future::BoxFuture;
+
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::error::Problem;
+use crate::version::Version;
+
+/// An operation of the protocol.
+#[derive(Debug)]
+pub struct Operation {
+    /// Its `operationId` in the service's description.
+    pub name: &'static str,
+    /// What its caller must be allowed.
+    pub needs: Permission,
+    /// What its request's body is.
+    pub body: Body,
+    /// Carries it out.
+    pub run: fn(Call) -> BoxFuture<'static, Result<Answer, Problem>>,
+}
+
+/// What a caller must be allowed. The account's key allows everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Permission {
+    /// Nothing: the request carries no credentials.
+    Nothing,
+    /// To read. Of a blob: also for anonymous clients where the container is public; of a container: where its listing
+    /// is.
+    Read,
+    /// To list: also for anonymous clients where the container's listing is public.
+    List,
+    /// To create what does not exist.
+    Create,
+    /// To append.
+    Add,
+    /// To write or replace.
+    Write,
+    /// To delete.
+    Delete,
+    /// To read and write tags.
+    Tag,
+    /// To find by tags.
+    Filter,
+    /// To protect from deletion.
+    Protect,
+    /// Everything: only the account's owner, with its key.
+    Own,
+}
+
+/// What the body of a request is.
+#[derive(Clone, Copy, Debug)]
+pub enum Body {
+    /// None; what is sent is not read.
+    None,
+    /// A document of at most so many bytes, read whole.
+    Xml {
+        /// The limit in bytes.
+        bytes_max: u64,
+    },
+    /// Bytes to store, read piece by piece.
+    Stream {
+        /// The limit in bytes, by the version of the request.
+        bytes_max: fn(Version) -> u64,
+    },
+}

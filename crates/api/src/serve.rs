@@ -1,0 +1,152 @@
+//! The way of a request, from its head to its stamped answer.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Buf;
+use futures_util::{StreamExt, TryStreamExt};
+use http::{HeaderMap, Method};
+use lazuli_engine::Engine;
+use lazuli_engine::clock::Clock;
+use tracing::Instrument;
+use warp::reply::Response;
+use warp::{Filter, Rejection};
+
+use crate::answer::Answer;
+use crate::auth::accounts::Accounts;
+use crate::auth::{self, Asked};
+use crate::blob;
+use crate::body::{Chunks, Incoming, drained};
+use crate::call::Call;
+use crate::error::Problem;
+use crate::fields::Fields;
+use crate::head::HeaderCase;
+use crate::route;
+use crate::stamp::Stamp;
+use crate::target::{Service, Target};
+
+/// What the way of a request needs.
+pub struct App {
+    /// The storage.
+    pub engine: Engine,
+    /// Who may come.
+    pub accounts: Accounts,
+    /// Judges the dates of signatures. The engine judges leases and conditions by its own.
+    pub clock: Arc<dyn Clock>,
+    /// How strict and how patient to be.
+    pub options: Options,
+}
+
+/// How strict and how patient to be.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Whether versions newer than all known are refused.
+    pub strict_versions: bool,
+    /// Whether the account is never taken from the host name.
+    pub path_style_only: bool,
+    /// How long the next bytes of a body may take.
+    pub body_idle: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { strict_versions: false, path_style_only: false, body_idle: Duration::from_secs(60) }
+    }
+}
+
+/// A request as it comes from the network.
+pub struct Request {
+    /// The method.
+    pub method: Method,
+    /// The path as received, with its escapes.
+    pub raw_path: String,
+    /// The query as received, without its question mark.
+    pub raw_query: Option<String>,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The letter case of their names.
+    pub case: HeaderCase,
+    /// The body. First polled when an operation wants it.
+    pub chunks: Chunks,
+}
+
+/// Answers a request to `service`, and logs it: never with its query, which may carry a signature.
+pub async fn serve(app: &App, service: Service, request: Request) -> Response {
+    let started = Instant::now();
+    let mut stamp = Stamp::new(service, &request.method, &request.headers, app.clock.now());
+    let span =
+        tracing::info_span!("request", id = %stamp.request_id, method = %request.method, path = request.raw_path);
+    async {
+        let outcome = answer(app, service, request, &mut stamp).await;
+        let response = stamp.onto(outcome);
+        let (status, micros) = (response.status().as_u16(), started.elapsed().as_micros());
+        tracing::info!(operation = stamp.operation, status, micros, "answered");
+        response
+    }
+    .instrument(span)
+    .await
+}
+
+/// The way of a request: what it addresses, what it asks for, whether it may, and what comes of it.
+async fn answer(app: &App, service: Service, request: Request, stamp: &mut Stamp) -> Result<Answer, Problem> {
+    let Request { method, raw_path, raw_query, headers, case, chunks } = request;
+    let chunks = drained(chunks, &headers);
+    if service != Service::Blob {
+        return Err(Problem::not_implemented(&format!("The {} service", service.name())));
+    }
+    let fields = Fields::parse(headers, raw_query.as_deref(), case)?;
+    let version = auth::version(&fields, app.options.strict_versions)?;
+    stamp.version = version;
+    let host = if app.options.path_style_only { None } else { fields.header_opt("host")? };
+    let target = Target::parse(host, &raw_path, &fields)?;
+    let operation = route::find(blob::ROUTES, &method, target.level(), &fields)?;
+    stamp.operation = operation.name;
+
+    let asked =
+        Asked { service, method: &method, target: &target, fields: &fields, operation, version, now: stamp.now };
+    let grant = auth::authorize(&app.accounts, &app.engine, asked).await?;
+
+    check_timeout(&fields)?;
+    let body = Incoming::admit(chunks, &fields, operation.body, version, app.options.body_idle)?;
+    (operation.run)(Call { engine: app.engine.clone(), target, fields, version, grant, operation, body }).await
+}
+
+/// How long the client would wait is not ours to enforce, but it must say a number.
+fn check_timeout(fields: &Fields) -> Result<(), Problem> {
+    match fields.query_number("timeout")? {
+        Some(0) => Err(Problem::query("timeout", "0", "It is less than one second.")),
+        _ => Ok(()),
+    }
+}
+
+/// The one filter of a service's port: it takes every request, raw. A [`HeaderCase`] extension of the request, if there
+/// is one, tells how its header names were written; a [`crate::head::ResponseCase`] extension of the response, how its
+/// own are to be.
+pub fn filter(
+    app: Arc<App>,
+    service: Service,
+) -> impl Filter<Extract = (Response,), Error = Rejection> + Clone + Send + Sync + 'static {
+    let raw_query = warp::query::raw().map(Some).or(warp::any().map(|| None)).unify();
+    warp::method()
+        .and(warp::path::full())
+        .and(raw_query)
+        .and(warp::header::headers_cloned())
+        .and(warp::ext::optional::<HeaderCase>())
+        .and(warp::body::stream())
+        .then(move |method, path: warp::path::FullPath, raw_query, headers, case: Option<HeaderCase>, body| {
+            let app = Arc::clone(&app);
+            let request = Request {
+                method,
+                raw_path: path.as_str().to_owned(),
+                raw_query,
+                headers,
+                case: case.unwrap_or_default(),
+                chunks: chunks(body),
+            };
+            async move { serve(&app, service, request).await }
+        })
+}
+
+fn chunks<B: Buf>(body: impl futures_util::Stream<Item = Result<B, warp::Error>> + Send + 'static) -> Chunks {
+    body.map_ok(|mut data| data.copy_to_bytes(data.remaining())).map_err(Into::into).boxed()
+}

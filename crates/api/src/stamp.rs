@@ -1,0 +1,244 @@
+//! What every answer has, good or bad: request id, date, version, the client's own id; and the body of a refusal.
+
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+use futures_util::stream::{self, BoxStream, Stream, StreamExt};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::{Method, StatusCode};
+use lazuli_engine::Error;
+use lazuli_engine::blob::content::Reader;
+use lazuli_engine::clock::Timestamp;
+use uuid::Uuid;
+use warp::Reply;
+use warp::reply::Response;
+
+use crate::answer::{Answer, Content};
+use crate::error::Problem;
+use crate::target::Service;
+use crate::version::{VERSION_HEADER, Version};
+use crate::wire::date;
+use crate::wire::xml::Writer;
+
+const CLIENT_ID: &str = "x-ms-client-request-id";
+/// Longest client request id that is echoed.
+const CLIENT_ID_BYTES_MAX: usize = 1024;
+
+/// What is known of a request before anything can fail.
+#[derive(Debug)]
+pub(crate) struct Stamp {
+    /// Names the request in logs and answers.
+    pub(crate) request_id: Uuid,
+    /// When it came.
+    pub(crate) now: Timestamp,
+    /// The version that is spoken; the newest one until the request's own is known.
+    pub(crate) version: Version,
+    /// The operation, once it is known; for the log.
+    pub(crate) operation: &'static str,
+    service: Service,
+    is_head: bool,
+    client_id: Option<HeaderValue>,
+}
+
+impl Stamp {
+    pub(crate) fn new(service: Service, method: &Method, headers: &HeaderMap, now: Timestamp) -> Self {
+        let visible = |value: &&HeaderValue| {
+            (1..=CLIENT_ID_BYTES_MAX).contains(&value.len()) && value.as_bytes().iter().all(u8::is_ascii_graphic)
+        };
+        Self {
+            request_id: Uuid::new_v4(),
+            now,
+            version: Version::NEWEST,
+            operation: "",
+            service,
+            is_head: method == Method::HEAD,
+            client_id: headers.get(CLIENT_ID).filter(visible).cloned(),
+        }
+    }
+
+    /// The answer on its way out. To HEAD it has no body.
+    pub(crate) fn onto(&self, outcome: Result<Answer, Problem>) -> Response {
+        let answer = outcome.unwrap_or_else(|problem| self.refusal(&problem));
+        let mut headers = answer.headers;
+        let mut response = match answer.content {
+            Content::Empty => empty(),
+            Content::Bytes(bytes) => {
+                announce(&mut headers, u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+                if self.is_head { empty() } else { Response::new(bytes.into()) }
+            }
+            Content::Reader(reader) => {
+                announce(&mut headers, reader.remaining());
+                if self.is_head { empty() } else { warp::reply::stream(Outgoing::of(*reader)).into_response() }
+            }
+        };
+        *response.status_mut() = answer.status;
+        self.common(&mut headers);
+        *response.headers_mut() = headers;
+        response.extensions_mut().insert(answer.case);
+        response
+    }
+
+    fn common(&self, headers: &mut HeaderMap) {
+        let own = [
+            ("x-ms-request-id", self.request_id.to_string()),
+            (VERSION_HEADER, self.version.to_string()),
+            ("date", date::rfc1123(self.now)),
+            ("server", format!("Lazuli-{}/{}", self.service.name(), env!("CARGO_PKG_VERSION"))),
+        ];
+        for (name, value) in own {
+            if let Ok(value) = HeaderValue::try_from(value) {
+                headers.insert(HeaderName::from_static(name), value);
+            }
+        }
+        if let Some(id) = &self.client_id {
+            headers.insert(HeaderName::from_static(CLIENT_ID), id.clone());
+        }
+    }
+
+    fn refusal(&self, problem: &Problem) -> Answer {
+        let status = if problem.not_modified { StatusCode::NOT_MODIFIED } else { problem.code.status() };
+        let mut answer = Answer::new(status).header("x-ms-error-code", problem.code.name());
+        for (name, value) in &problem.headers {
+            answer = answer.header(name, value);
+        }
+        if problem.not_modified { answer } else { answer.xml(self.document(problem)) }
+    }
+
+    fn document(&self, problem: &Problem) -> Vec<u8> {
+        let message = problem.message.as_deref().unwrap_or(problem.code.message());
+        let mut xml = Writer::begin();
+        xml.open("Error");
+        xml.text("Code", problem.code.name());
+        let time = date::iso8601(self.now);
+        xml.text("Message", &printable(&format!("{message}\nRequestId:{}\nTime:{time}", self.request_id)));
+        for (element, value) in &problem.details {
+            xml.text(element, &printable(value));
+        }
+        xml.close("Error");
+        xml.finish()
+    }
+}
+
+/// Details quote what clients sent, which may be characters that XML has no way to write.
+fn printable(text: &str) -> String {
+    let writable = |c: char| !matches!(c, '\0'..='\x08' | '\x0B' | '\x0C' | '\x0E'..='\x1F' | '\u{FFFE}' | '\u{FFFF}');
+    text.chars().map(|c| if writable(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
+}
+
+fn empty() -> Response {
+    Response::new(Bytes::new().into())
+}
+
+fn announce(headers: &mut HeaderMap, length: u64) {
+    headers.entry(http::header::CONTENT_LENGTH).or_insert(HeaderValue::from(length));
+}
+
+/// The bytes of a reader. An error in them aborts the connection: the client must not take a part for the whole.
+/// The lock is never waited for; it tells the compiler that nobody polls from two threads.
+struct Outgoing(Mutex<BoxStream<'static, Result<Bytes, Error>>>);
+
+impl Outgoing {
+    fn of(reader: Reader) -> Self {
+        let bytes = stream::try_unfold(reader, |mut reader| async move {
+            let next = reader.next().await;
+            if let Err(error) = &next {
+                tracing::error!(%error, "a download broke off");
+            }
+            Ok(next?.map(|bytes| (bytes, reader)))
+        });
+        Self(Mutex::new(bytes.boxed()))
+    }
+}
+
+impl Stream for Outgoing {
+    type Item = Result<Bytes, Error>;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner).poll_next_unpin(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use http_body_util::BodyExt;
+
+    use super::*;
+    use crate::code::Code;
+
+    const CLIENT: (&str, &str) = (CLIENT_ID, "3f8e-1");
+
+    fn stamp(method: &Method, (name, value): (&'static str, &str)) -> Stamp {
+        let headers = [(HeaderName::from_static(name), value.parse().unwrap())].into_iter().collect();
+        Stamp::new(Service::Blob, method, &headers, Timestamp::from_unix_seconds(1_785_542_400))
+    }
+
+    fn body(response: Response) -> String {
+        let bytes = response.into_body().collect().now_or_never().unwrap().unwrap().to_bytes();
+        String::from_utf8(bytes.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn every_answer_is_stamped() {
+        let stamp = stamp(&Method::PUT, CLIENT);
+        for outcome in [Ok(Answer::created()), Err(Problem::new(Code::BlobNotFound))] {
+            let response = stamp.onto(outcome);
+            let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
+            assert_eq!(header("x-ms-request-id"), stamp.request_id.to_string());
+            assert_eq!(header("x-ms-version"), Version::NEWEST.to_string());
+            assert_eq!(header("date"), "Sat, 01 Aug 2026 00:00:00 GMT");
+            assert_eq!(header(CLIENT_ID), "3f8e-1");
+            assert!(header("server").starts_with("Lazuli-Blob/"));
+        }
+    }
+
+    #[test]
+    fn a_client_id_is_echoed_if_it_is_short_and_visible() {
+        for (id, echoed) in [("a".repeat(1024), true), ("a".repeat(1025), false), ("a b".into(), false)] {
+            let response = stamp(&Method::GET, (CLIENT_ID, &id)).onto(Ok(Answer::ok()));
+            assert_eq!(response.headers().contains_key(CLIENT_ID), echoed, "{}", id.len());
+        }
+    }
+
+    #[test]
+    fn a_refusal_has_its_code_in_header_and_body() {
+        let stamp = stamp(&Method::GET, CLIENT);
+        let problem = Problem::query("prefix", "a<\0", "because").with_header("www-authenticate", "Bearer x");
+        let response = stamp.onto(Err(problem));
+        assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+        assert_eq!(response.headers()["x-ms-error-code"], "InvalidQueryParameterValue");
+        assert_eq!(response.headers()["content-type"], "application/xml");
+        assert_eq!(response.headers()["www-authenticate"], "Bearer x");
+        let expected = format!(
+            "<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>InvalidQueryParameterValue</Code><Message>The value \
+             of the query parameter prefix is invalid: because\nRequestId:{}\nTime:2026-08-01T00:00:00.0000000Z</Message>\
+             <QueryParameterName>prefix</QueryParameterName><QueryParameterValue>a&lt;\u{FFFD}</QueryParameterValue>\
+             <Reason>because</Reason></Error>",
+            stamp.request_id
+        );
+        assert_eq!(response.headers()["content-length"].to_str().unwrap(), expected.len().to_string());
+        assert_eq!(body(response), expected);
+    }
+
+    #[test]
+    fn an_answer_to_head_announces_a_body_and_has_none() {
+        for outcome in [Ok(Answer::ok().xml(b"12345".to_vec())), Err(Problem::new(Code::BlobNotFound))] {
+            let response = stamp(&Method::HEAD, CLIENT).onto(outcome);
+            assert!(response.headers()["content-length"] != "0");
+            assert_eq!(body(response), "");
+        }
+    }
+
+    #[test]
+    fn not_modified_has_a_code_and_no_body() {
+        let problem = Problem { not_modified: true, ..Problem::new(Code::ConditionNotMet) };
+        let response = stamp(&Method::GET, CLIENT).onto(Err(problem));
+        assert_eq!(response.status(), StatusCode::NOT_MODIFIED);
+        assert_eq!(response.headers()["x-ms-error-code"], "ConditionNotMet");
+        assert!(!response.headers().contains_key("content-type"));
+        assert_eq!(body(response), "");
+    }
+}

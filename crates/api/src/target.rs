@@ -1,0 +1,175 @@
+//! What a request addresses: service, account, container, blob.
+//! <https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata>
+
+use std::net::IpAddr;
+
+use lazuli_engine::names::{AccountName, BlobAddress, BlobName, ContainerAddress, ContainerName, NameError};
+
+use crate::code::Code;
+use crate::error::Problem;
+use crate::fields::{Fields, decode};
+
+/// What is appended to the account's name to address its read-only copy.
+const SECONDARY_SUFFIX: &str = "-secondary";
+/// The container that a blob of an account's top level lies in.
+const ROOT_CONTAINER: &str = "$root";
+
+/// A service of the account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Service {
+    /// Containers and blobs.
+    Blob,
+    /// Queues and messages.
+    Queue,
+    /// Tables and entities.
+    Table,
+}
+
+impl Service {
+    /// The name in endpoints and in the Server header.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Blob => "Blob",
+            Self::Queue => "Queue",
+            Self::Table => "Table",
+        }
+    }
+}
+
+/// How deep a blob path goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// The account's service.
+    Service,
+    /// A container.
+    Container,
+    /// A blob.
+    Blob,
+}
+
+/// What of the account is addressed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// The account's service itself.
+    Service,
+    /// A container.
+    Container(ContainerName),
+    /// A blob.
+    Blob(ContainerName, BlobName),
+}
+
+/// What a request of the Blob service addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The account, without the suffix of its secondary endpoint.
+    pub account: AccountName,
+    /// Whether the secondary endpoint is addressed.
+    pub secondary: bool,
+    /// Whether the account is the first segment of the path; otherwise it is in the host's name.
+    pub path_style: bool,
+    /// What of the account.
+    pub resource: Resource,
+    /// The path as received, with its escapes: signatures cover it.
+    pub raw_path: String,
+}
+
+impl Target {
+    /// Reads the address. Nothing is normalised: `..` and `//` belong to names.
+    ///
+    /// Refuses `InvalidUri`, `InvalidResourceName`, `OutOfRangeInput`, and `ResourceNotFound` for what cannot be an
+    /// account.
+    pub fn parse(host: Option<&str>, raw_path: &str, fields: &Fields) -> Result<Self, Problem> {
+        let rest = raw_path.strip_prefix('/').ok_or_else(|| Problem::new(Code::InvalidUri))?;
+        let by_host = host.and_then(account_label);
+        let (account, rest) = match by_host {
+            Some(label) => (label.to_owned(), rest),
+            None => {
+                let (first, rest) = rest.split_once('/').unwrap_or((rest, ""));
+                (decode(first)?, rest)
+            }
+        };
+        let (name, secondary) = match account.strip_suffix(SECONDARY_SUFFIX) {
+            Some(name) => (name, true),
+            None => (account.as_str(), false),
+        };
+        if name.is_empty() {
+            return Err(Problem::new(Code::InvalidUri));
+        }
+        let account = AccountName::parse(name).map_err(|_| Problem::new(Code::ResourceNotFound))?;
+        let resource = resource(rest, fields)?;
+        Ok(Self { account, secondary, path_style: by_host.is_none(), resource, raw_path: raw_path.to_owned() })
+    }
+
+    /// How deep it goes.
+    pub fn level(&self) -> Level {
+        match self.resource {
+            Resource::Service => Level::Service,
+            Resource::Container(_) => Level::Container,
+            Resource::Blob(..) => Level::Blob,
+        }
+    }
+
+    /// The container, of a container or blob.
+    ///
+    /// Refuses `InvalidUri` for the service itself.
+    pub fn container(&self) -> Result<ContainerAddress, Problem> {
+        let (Resource::Container(container) | Resource::Blob(container, _)) = &self.resource else {
+            return Err(Problem::new(Code::InvalidUri));
+        };
+        Ok(ContainerAddress { account: self.account.clone(), container: container.clone() })
+    }
+
+    /// The blob.
+    ///
+    /// Refuses `InvalidUri` for anything else.
+    pub fn blob(&self) -> Result<BlobAddress, Problem> {
+        match &self.resource {
+            Resource::Blob(_, blob) => Ok(BlobAddress { container: self.container()?, blob: blob.clone() }),
+            _ => Err(Problem::new(Code::InvalidUri)),
+        }
+    }
+}
+
+/// The account's label of a host such as `account.blob.localhost:10000`; none for path style: an IP address, a host
+/// without a dot, or one whose second label is no service.
+fn account_label(host: &str) -> Option<&str> {
+    let name = if host.starts_with('[') { host } else { host.split(':').next().unwrap_or(host) };
+    if name.starts_with('[') || name.parse::<IpAddr>().is_ok() {
+        return None;
+    }
+    let (account, rest) = name.split_once('.')?;
+    let second = rest.split('.').next()?;
+    let service = ["blob", "queue", "table"].iter().any(|service| second.eq_ignore_ascii_case(service));
+    (service || rest.eq_ignore_ascii_case("localhost")).then_some(account)
+}
+
+fn resource(rest: &str, fields: &Fields) -> Result<Resource, Problem> {
+    if rest.is_empty() {
+        return Ok(Resource::Service);
+    }
+    let of_container = fields.query_opt("restype").is_some();
+    match rest.split_once('/') {
+        None if !of_container => Ok(Resource::Blob(container(ROOT_CONTAINER)?, blob(rest)?)),
+        None => Ok(Resource::Container(container(rest)?)),
+        Some((first, "")) if of_container => Ok(Resource::Container(container(first)?)),
+        Some((first, name)) => Ok(Resource::Blob(container(first)?, blob(name)?)),
+    }
+}
+
+fn container(raw: &str) -> Result<ContainerName, Problem> {
+    ContainerName::parse(&decode(raw)?).map_err(name_problem)
+}
+
+fn blob(raw: &str) -> Result<BlobName, Problem> {
+    BlobName::parse(&decode(raw)?).map_err(name_problem)
+}
+
+fn name_problem(error: NameError) -> Problem {
+    Problem::new(match error {
+        NameError::Length => Code::OutOfRangeInput,
+        NameError::Characters => Code::InvalidResourceName,
+    })
+}
+
+#[cfg(test)]
+mod tests;

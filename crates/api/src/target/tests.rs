@@ -1,0 +1,84 @@
+use http::HeaderMap;
+
+use super::*;
+use crate::head::HeaderCase;
+
+fn parse(host: &str, path: &str, query: &str) -> Result<Target, Problem> {
+    let fields = Fields::parse(HeaderMap::new(), Some(query), HeaderCase::default()).unwrap();
+    Target::parse(Some(host), path, &fields)
+}
+
+/// Account, container and blob as text, a dash for what is not addressed.
+fn shown(host: &str, path: &str, query: &str) -> String {
+    match parse(host, path, query) {
+        Ok(Target { account, resource, .. }) => match resource {
+            Resource::Service => format!("{account} - -"),
+            Resource::Container(container) => format!("{account} {container} -"),
+            Resource::Blob(container, blob) => format!("{account} {container} {blob}"),
+        },
+        Err(problem) => problem.code.name().to_owned(),
+    }
+}
+
+#[test]
+fn paths_address_service_container_and_blob() {
+    let cases = [
+        ("/dev", "comp=list", "dev - -"),
+        ("/dev/", "comp=list", "dev - -"),
+        ("/dev/photos", "restype=container", "dev photos -"),
+        ("/dev/photos/", "restype=container", "dev photos -"),
+        ("/dev/$root", "restype=container", "dev $root -"),
+        ("/dev/photos", "", "dev $root photos"),
+        ("/dev/photos", "restype=", "dev $root photos"),
+        ("/dev/photos/a.jpg", "", "dev photos a.jpg"),
+        ("/dev/photos/a%20b%2Fc", "", "dev photos a b/c"),
+        ("/dev/photos/a/../b//c/.", "", "dev photos a/../b//c/."),
+        ("/dev/photos//a", "", "dev photos /a"),
+        ("/dev/photos/a+b%252F", "", "dev photos a+b%2F"),
+        ("/dev/photos/a/", "", "dev photos a/"),
+        ("/dev/photos/", "", "OutOfRangeInput"),
+        ("/", "", "InvalidUri"),
+        ("*", "", "InvalidUri"),
+        ("/Dev/photos/a", "", "ResourceNotFound"),
+        ("/dev/ab/a", "", "OutOfRangeInput"),
+        ("/dev/Photos/a", "", "InvalidResourceName"),
+        ("/dev/a--b/a", "", "InvalidResourceName"),
+        ("/dev/photos/%ff", "", "InvalidUri"),
+        ("/dev/photos/%2", "", "InvalidUri"),
+        ("/dev/photos/%00", "", "InvalidResourceName"),
+    ];
+    for (path, query, expected) in cases {
+        assert_eq!(shown("127.0.0.1:10000", path, query), expected, "{path}?{query}");
+    }
+    let long = format!("/dev/photos/{}", "a".repeat(1025));
+    assert_eq!(shown("localhost", &long, ""), "OutOfRangeInput");
+}
+
+#[test]
+fn the_account_is_in_the_host_or_in_the_path() {
+    let cases = [
+        ("127.0.0.1:10000", true),
+        ("[::1]:10000", true),
+        ("localhost:10000", true),
+        ("storage", true),
+        ("host.docker.internal:10000", true),
+        ("dev.blob.localhost:10000", false),
+        ("dev.localhost:10000", false),
+        ("dev.blob.core.windows.net", false),
+    ];
+    for (host, path_style) in cases {
+        let path = if path_style { "/dev/photos/a" } else { "/photos/a" };
+        assert_eq!(shown(host, path, ""), "dev photos a", "{host}");
+        assert_eq!(parse(host, path, "").map(|target| target.path_style), Ok(path_style), "{host}");
+    }
+    assert_eq!(shown("dev.blob.localhost", "/", ""), "dev - -");
+}
+
+#[test]
+fn the_secondary_endpoint_is_the_same_account() {
+    for (host, path) in [("localhost", "/dev-secondary/photos/a"), ("dev-secondary.blob.localhost", "/photos/a")] {
+        let target = parse(host, path, "").unwrap();
+        assert_eq!((target.account.as_str(), target.secondary), ("dev", true));
+        assert_eq!(target.raw_path, path);
+    }
+}

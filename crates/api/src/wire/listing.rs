@@ -1,0 +1,176 @@
+//! What List Blobs and List Containers ask for and answer. <https://learn.microsoft.com/rest/api/storageservices/list-blobs>
+
+mod request;
+
+use lazuli_engine::blob::container::{ContainerPage, ContainerView};
+use lazuli_engine::blob::listing::{BlobPage, Entry};
+use lazuli_engine::blob::object::BlobView;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+pub use request::{BlobIncludes, PAGE_MAX, Paging, blob_includes, container_metadata, service_endpoint};
+
+use crate::version::Version;
+use crate::wire::xml::Writer;
+use crate::wire::{acl, date, digest, etag, lease, properties};
+
+/// What stays as it is in a name that is escaped because XML cannot carry it.
+const UNESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
+/// What a page of blobs is answered with, beside the page.
+#[derive(Clone, Copy, Debug)]
+pub struct BlobsHead<'a> {
+    /// Of [`service_endpoint`].
+    pub endpoint: &'a str,
+    /// The container's name.
+    pub container: &'a str,
+    /// What the request asked for.
+    pub paging: &'a Paging,
+    /// The delimiter, of a listing by hierarchy.
+    pub delimiter: Option<&'a str>,
+    /// Whether metadata is shown.
+    pub metadata: bool,
+    /// From 2021-02-12 on, names that XML cannot carry are escaped.
+    pub version: Version,
+}
+
+/// The body of List Blobs.
+pub fn blobs(head: &BlobsHead<'_>, page: &BlobPage) -> Vec<u8> {
+    let mut xml = Writer::begin();
+    let attributes = [("ServiceEndpoint", head.endpoint), ("ContainerName", head.container)];
+    xml.open_with("EnumerationResults", &attributes);
+    filters(&mut xml, head.paging, head.version);
+    if let Some(delimiter) = head.delimiter {
+        name(&mut xml, "Delimiter", delimiter, head.version);
+    }
+    let entry = |xml: &mut Writer, entry: &Entry| match entry {
+        Entry::Blob(view) => blob(xml, view, head),
+        Entry::Uncommitted(blob) => uncommitted(xml, blob.as_str(), head.version),
+        Entry::Prefix(prefix) => {
+            xml.open("BlobPrefix");
+            name(xml, "Name", prefix, head.version);
+            xml.close("BlobPrefix");
+        }
+    };
+    list(&mut xml, "Blobs", &page.entries, entry);
+    xml.text("NextMarker", &request::marker_text(page.next.as_ref()));
+    xml.close("EnumerationResults");
+    xml.finish()
+}
+
+/// The body of List Containers.
+pub fn containers(endpoint: &str, paging: &Paging, metadata: bool, version: Version, page: &ContainerPage) -> Vec<u8> {
+    let mut xml = Writer::begin();
+    xml.open_with("EnumerationResults", &[("ServiceEndpoint", endpoint)]);
+    filters(&mut xml, paging, version);
+    list(&mut xml, "Containers", &page.containers, |xml, view| container(xml, view, metadata));
+    xml.text("NextMarker", &request::marker_text(page.next.as_ref()));
+    xml.close("EnumerationResults");
+    xml.finish()
+}
+
+fn filters(xml: &mut Writer, paging: &Paging, version: Version) {
+    if !paging.prefix.is_empty() {
+        name(xml, "Prefix", &paging.prefix, version);
+    }
+    xml.text_opt("Marker", paging.marker.as_deref());
+    xml.text_opt("MaxResults", paging.asked.map(|asked| asked.to_string()).as_deref());
+}
+
+fn list<T>(xml: &mut Writer, element: &str, items: &[T], item: impl Fn(&mut Writer, &T)) {
+    if items.is_empty() {
+        return xml.empty(element);
+    }
+    xml.open(element);
+    for each in items {
+        item(xml, each);
+    }
+    xml.close(element);
+}
+
+fn blob(xml: &mut Writer, view: &BlobView, head: &BlobsHead<'_>) {
+    xml.open("Blob");
+    name(xml, "Name", view.name.as_str(), head.version);
+    xml.open("Properties");
+    xml.text("Creation-Time", &date::rfc1123(view.created));
+    xml.text("Last-Modified", &date::rfc1123(view.etag.committed()));
+    xml.text("Etag", &view.etag.to_string());
+    xml.text("Content-Length", &view.length.to_string());
+    let http = &view.http;
+    xml.text("Content-Type", http.content_type.as_deref().unwrap_or(properties::DEFAULT_CONTENT_TYPE));
+    xml.text("Content-Encoding", http.content_encoding.as_deref().unwrap_or_default());
+    xml.text("Content-Language", http.content_language.as_deref().unwrap_or_default());
+    xml.empty("Content-CRC64");
+    xml.text("Content-MD5", &http.content_md5.map(digest::md5_text).unwrap_or_default());
+    xml.text("Cache-Control", http.cache_control.as_deref().unwrap_or_default());
+    xml.text("Content-Disposition", http.content_disposition.as_deref().unwrap_or_default());
+    xml.text("BlobType", "BlockBlob");
+    xml.text("AccessTier", "Hot");
+    xml.text("AccessTierInferred", "true");
+    lease_elements(xml, &view.lease);
+    xml.text("ServerEncrypted", "true");
+    xml.close("Properties");
+    if head.metadata {
+        metadata(xml, &view.metadata.0);
+    }
+    xml.empty("OrMetadata");
+    xml.close("Blob");
+}
+
+/// A blob that has no version yet has neither dates nor properties.
+fn uncommitted(xml: &mut Writer, blob: &str, version: Version) {
+    xml.open("Blob");
+    name(xml, "Name", blob, version);
+    xml.open("Properties");
+    xml.text("Content-Length", "0");
+    xml.text("BlobType", "BlockBlob");
+    xml.text("LeaseStatus", "unlocked");
+    xml.text("LeaseState", "available");
+    xml.text("ServerEncrypted", "true");
+    xml.close("Properties");
+    xml.empty("OrMetadata");
+    xml.close("Blob");
+}
+
+fn container(xml: &mut Writer, view: &ContainerView, with_metadata: bool) {
+    xml.open("Container");
+    xml.text("Name", view.name.as_str());
+    xml.open("Properties");
+    xml.text("Last-Modified", &date::rfc1123(view.etag.committed()));
+    xml.text("Etag", &etag::quoted(view.etag));
+    lease_elements(xml, &view.lease);
+    xml.text_opt("PublicAccess", acl::public_access_text(view.access.public));
+    xml.text("DefaultEncryptionScope", "$account-encryption-key");
+    xml.text("DenyEncryptionScopeOverride", "false");
+    xml.text("HasImmutabilityPolicy", "false");
+    xml.text("HasLegalHold", "false");
+    xml.text("ImmutableStorageWithVersioningEnabled", "false");
+    xml.close("Properties");
+    if with_metadata {
+        metadata(xml, &view.metadata.0);
+    }
+    xml.close("Container");
+}
+
+fn lease_elements(xml: &mut Writer, view: &lazuli_engine::blob::LeaseView) {
+    xml.text("LeaseStatus", lease::status_text(view.state));
+    xml.text("LeaseState", lease::state_text(view.state));
+    xml.text_opt("LeaseDuration", view.duration.map(lease::duration_text));
+}
+
+/// The names are identifiers, so each is an element's name.
+fn metadata(xml: &mut Writer, pairs: &[(String, String)]) {
+    list(xml, "Metadata", pairs, |xml, (name, value)| xml.text(name, value));
+}
+
+fn name(xml: &mut Writer, element: &str, text: &str, version: Version) {
+    let illegal = |character: char| character < ' ' || matches!(character, '\u{fffe}' | '\u{ffff}');
+    if version < Version::V2021_02_12 || !text.contains(illegal) {
+        return xml.text(element, text);
+    }
+    xml.open_with(element, &[("Encoded", "true")]);
+    xml.content(&utf8_percent_encode(text, UNESCAPED).to_string());
+    xml.close(element);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+use std::time::Duration;
+
+use lazuli_engine::access::{AccessControl, PublicAccess};
+use lazuli_engine::blob::{LeaseView, Marker};
+use lazuli_engine::clock::Timestamp;
+use lazuli_engine::etag::Etag;
+use lazuli_engine::lease::{LeaseDuration, LeaseState};
+use lazuli_engine::names::{BlobName, ContainerName};
+use lazuli_engine::properties::{HttpProperties, Metadata};
+
+use super::*;
+
+const AVAILABLE: LeaseView = LeaseView { state: LeaseState::Available, duration: None };
+
+fn august() -> Timestamp {
+    Timestamp::from_unix_seconds(1_785_542_400)
+}
+
+fn view(name: &str) -> BlobView {
+    BlobView {
+        name: BlobName::parse(name).unwrap(),
+        etag: Etag::at(august()),
+        created: august().after(Duration::ZERO),
+        length: 11,
+        http: HttpProperties { content_md5: Some([0; 16]), ..HttpProperties::default() },
+        metadata: Metadata(vec![("Key".into(), "a & b".into())]),
+        lease: AVAILABLE,
+    }
+}
+
+fn paging(prefix: &str) -> Paging {
+    Paging { prefix: prefix.into(), marker: None, start: None, asked: None, limit: 5000 }
+}
+
+fn listed(head: &BlobsHead<'_>, entries: Vec<Entry>, next: Option<Marker>) -> String {
+    String::from_utf8(blobs(head, &BlobPage { entries, next })).unwrap()
+}
+
+fn head(paging: &Paging) -> BlobsHead<'_> {
+    BlobsHead {
+        endpoint: "http://host/dev/",
+        container: "c",
+        paging,
+        delimiter: None,
+        metadata: false,
+        version: Version::NEWEST,
+    }
+}
+
+#[test]
+fn an_empty_listing_is_short() {
+    let body = listed(&head(&paging("")), vec![], None);
+    let expected = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
+         <EnumerationResults ServiceEndpoint=\"http://host/dev/\" ContainerName=\"c\"><Blobs /><NextMarker />\
+         </EnumerationResults>";
+    assert_eq!(body, expected);
+}
+
+#[test]
+fn a_blob_is_listed_in_the_service_s_order() {
+    let paging = Paging { marker: Some("YQ".into()), asked: Some(2), ..paging("p&") };
+    let head = BlobsHead { delimiter: Some("/"), metadata: true, ..head(&paging) };
+    let entries = vec![Entry::Blob(Box::new(view("a<b"))), Entry::Prefix("dir/".into())];
+    let body = listed(&head, entries, Some(Marker(b"next".to_vec())));
+    let expected = "<Prefix>p&amp;</Prefix><Marker>YQ</Marker><MaxResults>2</MaxResults><Delimiter>/</Delimiter>\
+         <Blobs><Blob><Name>a&lt;b</Name><Properties>\
+         <Creation-Time>Sat, 01 Aug 2026 00:00:00 GMT</Creation-Time>\
+         <Last-Modified>Sat, 01 Aug 2026 00:00:00 GMT</Last-Modified><Etag>0x8DEEF5FD48B0000</Etag>\
+         <Content-Length>11</Content-Length><Content-Type>application/octet-stream</Content-Type>\
+         <Content-Encoding /><Content-Language /><Content-CRC64 /><Content-MD5>AAAAAAAAAAAAAAAAAAAAAA==</Content-MD5>\
+         <Cache-Control /><Content-Disposition /><BlobType>BlockBlob</BlobType><AccessTier>Hot</AccessTier>\
+         <AccessTierInferred>true</AccessTierInferred><LeaseStatus>unlocked</LeaseStatus>\
+         <LeaseState>available</LeaseState><ServerEncrypted>true</ServerEncrypted></Properties>\
+         <Metadata><Key>a &amp; b</Key></Metadata><OrMetadata /></Blob>\
+         <BlobPrefix><Name>dir/</Name></BlobPrefix></Blobs><NextMarker>bmV4dA</NextMarker></EnumerationResults>";
+    assert!(body.ends_with(expected), "{body}");
+}
+
+#[test]
+fn metadata_is_shown_only_if_asked_for() {
+    let entries = || vec![Entry::Blob(Box::new(view("a")))];
+    let paging = paging("");
+    assert!(!listed(&head(&paging), entries(), None).contains("<Metadata>"));
+    assert!(listed(&BlobsHead { metadata: true, ..head(&paging) }, entries(), None).contains("<Metadata><Key>"));
+}
+
+#[test]
+fn names_that_xml_cannot_carry_are_escaped_from_2021_on() {
+    let cases = [
+        ("a\u{1}/b c", "<Name Encoded=\"true\">a%01/b%20c</Name>"),
+        ("a\u{ffff}", "<Name Encoded=\"true\">a%EF%BF%BF</Name>"),
+        ("grün %41", "<Name>grün %41</Name>"),
+    ];
+    let paging = paging("");
+    for (name, expected) in cases {
+        for entry in [Entry::Blob(Box::new(view(name))), Entry::Prefix(name.into())] {
+            assert!(listed(&head(&paging), vec![entry], None).contains(expected), "{name:?}");
+        }
+    }
+    let old = BlobsHead { version: Version::V2019_12_12, ..head(&paging) };
+    assert!(!listed(&old, vec![Entry::Prefix("a\u{1}".into())], None).contains("Encoded"));
+}
+
+#[test]
+fn an_uncommitted_blob_has_no_version() {
+    let body = listed(&head(&paging("")), vec![Entry::Uncommitted(BlobName::parse("u").unwrap())], None);
+    assert!(body.contains("<Content-Length>0</Content-Length><BlobType>BlockBlob</BlobType>"), "{body}");
+    assert!(!body.contains("Etag") && !body.contains("Last-Modified"), "{body}");
+}
+
+#[test]
+fn a_container_has_a_quoted_etag() {
+    let view = ContainerView {
+        name: ContainerName::parse("photos").unwrap(),
+        etag: Etag::at(august()),
+        lease: LeaseView { state: LeaseState::Leased, duration: Some(LeaseDuration::Infinite) },
+        access: AccessControl { public: PublicAccess::Blob, policies: vec![] },
+        metadata: Metadata::default(),
+    };
+    let page = ContainerPage { containers: vec![view], next: None };
+    let body = containers("http://host/dev/", &paging(""), true, Version::NEWEST, &page);
+    let body = String::from_utf8(body).unwrap();
+    let expected = "<Containers><Container><Name>photos</Name><Properties>\
+         <Last-Modified>Sat, 01 Aug 2026 00:00:00 GMT</Last-Modified><Etag>\"0x8DEEF5FD48B0000\"</Etag>\
+         <LeaseStatus>locked</LeaseStatus><LeaseState>leased</LeaseState><LeaseDuration>infinite</LeaseDuration>\
+         <PublicAccess>blob</PublicAccess><DefaultEncryptionScope>$account-encryption-key</DefaultEncryptionScope>\
+         <DenyEncryptionScopeOverride>false</DenyEncryptionScopeOverride>\
+         <HasImmutabilityPolicy>false</HasImmutabilityPolicy><HasLegalHold>false</HasLegalHold>\
+         <ImmutableStorageWithVersioningEnabled>false</ImmutableStorageWithVersioningEnabled></Properties>\
+         <Metadata /></Container></Containers><NextMarker />";
+    assert!(body.contains(expected), "{body}");
+}

@@ -1,0 +1,20 @@
+//! Headers and bodies of the protocol, turned into the engine's types and back. Pure functions, no I/O.
+//!
+//! In reading order: the small field types ([`date`], [`etag`], [`range`], [`digest`]), the groups of headers
+//! ([`condition`], [`lease`], [`properties`], [`metadata`]), what is refused because it is not built ([`unbuilt`]), and
+//! the XML bodies ([`xml`], [`acl`], [`block_list`], [`listing`]).
+
+pub mod acl;
+pub mod block_list;
+pub mod condition;
+pub mod date;
+pub mod digest;
+pub mod etag;
+
+pub mod lease;
+pub mod listing;
+pub mod metadata;
+pub mod properties;
+pub mod range;
+pub mod unbuilt;
+pub mod xml;
