@@ -1,0 +1,338 @@
+//! The configuration: flags over environment over file over defaults.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+use lazuli_api::auth::accounts::{Accounts, DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
+use lazuli_api::target::Service;
+use serde::Deserialize;
+
+use crate::start::StartError;
+
+/// Where the file is looked for if none is named.
+const DEFAULT_FILE: &str = "config/lazuli.toml";
+/// Bytes of a MiB.
+const MIB: u64 = 1024 * 1024;
+
+/// Azure Storage on one durable node.
+#[derive(Debug, Default, Parser)]
+#[command(name = "lazuli", version, about, disable_help_subcommand = true)]
+pub(crate) struct Flags {
+    /// Configuration file [default: config/lazuli.toml, if there is one]
+    #[arg(long, env = "LAZULI_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Data directory [default: .lazuli]
+    #[arg(short, long, alias = "data-dir", env = "LAZULI_LOCATION", value_name = "DIR")]
+    location: Option<PathBuf>,
+    /// Keep everything in memory: nothing survives the process
+    #[arg(long = "inMemoryPersistence", visible_alias = "in-memory-persistence", conflicts_with = "location")]
+    in_memory: bool,
+    /// What an acknowledged write survives: a power cut, or the death of the process [default: sync]
+    #[arg(long, env = "LAZULI_DURABILITY")]
+    durability: Option<Durability>,
+    /// Address of the Blob service [default: 127.0.0.1]
+    #[arg(long = "blobHost", visible_alias = "blob-host", env = "LAZULI_BLOB_HOST", value_name = "HOST")]
+    blob_host: Option<String>,
+    /// Port of the Blob service; 0 takes a free one [default: 10000]
+    #[arg(long = "blobPort", visible_alias = "blob-port", env = "LAZULI_BLOB_PORT", value_name = "PORT")]
+    blob_port: Option<u16>,
+    /// Address of the Queue service [default: 127.0.0.1]
+    #[arg(long = "queueHost", visible_alias = "queue-host", env = "LAZULI_QUEUE_HOST", value_name = "HOST")]
+    queue_host: Option<String>,
+    /// Port of the Queue service; 0 takes a free one [default: 10001]
+    #[arg(long = "queuePort", visible_alias = "queue-port", env = "LAZULI_QUEUE_PORT", value_name = "PORT")]
+    queue_port: Option<u16>,
+    /// Address of the Table service [default: 127.0.0.1]
+    #[arg(long = "tableHost", visible_alias = "table-host", env = "LAZULI_TABLE_HOST", value_name = "HOST")]
+    table_host: Option<String>,
+    /// Port of the Table service; 0 takes a free one [default: 10002]
+    #[arg(long = "tablePort", visible_alias = "table-port", env = "LAZULI_TABLE_PORT", value_name = "PORT")]
+    table_port: Option<u16>,
+    /// MiB of rows kept in memory; the process uses up to four times as much [default: 64]
+    #[arg(long = "cache-mib", env = "LAZULI_CACHE_MIB", value_name = "MIB")]
+    cache_mib: Option<u64>,
+    /// Free MiB of disk below which writes that add data are refused [default: 64]
+    #[arg(long = "reserve-mib", env = "LAZULI_RESERVE_MIB", value_name = "MIB")]
+    reserve_mib: Option<u64>,
+    /// Transactions that share a sync, at most [default: 256]
+    #[arg(long = "group-max", env = "LAZULI_GROUP_MAX", value_name = "COUNT", hide = true)]
+    group_max: Option<usize>,
+    /// Connections served at a time by each service; more wait [default: 4096]
+    #[arg(long = "connections-max", env = "LAZULI_CONNECTIONS_MAX", value_name = "COUNT")]
+    connections_max: Option<usize>,
+    /// Seconds that a client may take for a request's head, or for the next bytes of its body [default: 120]
+    #[arg(long = "idle-timeout", env = "LAZULI_IDLE_TIMEOUT", value_name = "SECONDS")]
+    idle_timeout: Option<u64>,
+    /// Form of the log lines on standard error [default: text]
+    #[arg(long = "log-format", env = "LAZULI_LOG_FORMAT")]
+    log_format: Option<LogFormat>,
+    /// Which lines are logged, as a filter of `tracing` [default: info]
+    #[arg(long = "log-level", env = "LAZULI_LOG_LEVEL", value_name = "FILTER")]
+    log_level: Option<String>,
+    /// Log warnings and errors only
+    #[arg(short, long)]
+    silent: bool,
+    /// Log to a file, everything
+    #[arg(short, long, value_name = "FILE")]
+    debug: Option<PathBuf>,
+    /// Refuse an x-ms-version that is newer than all known
+    #[arg(long = "strict-versions", conflicts_with = "skip_version_check")]
+    strict_versions: bool,
+    /// Accept an x-ms-version that is newer than all known: the default
+    #[arg(long = "skipApiVersionCheck", visible_alias = "skip-api-version-check")]
+    skip_version_check: bool,
+    /// Never take the account from the host name
+    #[arg(long = "disableProductStyleUrl", visible_alias = "disable-product-style-url")]
+    path_style_only: bool,
+    /// Allow the well-known development account, whose key everybody knows, on an address that others can reach
+    #[arg(long = "allow-development-account", env = "LAZULI_ALLOW_DEVELOPMENT_ACCOUNT")]
+    allow_development_account: bool,
+    /// Accounts and their keys: `name:key1[:key2];…`. Without any, the development account
+    #[arg(long, env = "LAZULI_ACCOUNTS", hide_env_values = true, value_name = "ACCOUNTS")]
+    accounts: Option<String>,
+    /// There is no telemetry to disable
+    #[arg(long = "disableTelemetry", visible_alias = "disable-telemetry", hide = true)]
+    _disable_telemetry: bool,
+}
+
+/// The file, key by key as the flags.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    location: Option<PathBuf>,
+    durability: Option<Durability>,
+    blob: Endpoint,
+    queue: Endpoint,
+    table: Endpoint,
+    cache_mib: Option<u64>,
+    reserve_mib: Option<u64>,
+    connections_max: Option<usize>,
+    idle_timeout: Option<u64>,
+    log_format: Option<LogFormat>,
+    log_level: Option<String>,
+    strict_versions: bool,
+    path_style_only: bool,
+    allow_development_account: bool,
+    accounts: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Endpoint {
+    host: Option<String>,
+    port: Option<u16>,
+}
+
+/// What an acknowledged write survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Durability {
+    /// A power cut.
+    Sync,
+    /// The death of the process, not of the machine.
+    Process,
+}
+
+/// The form of log lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs: one object a line.
+    Json,
+}
+
+/// Where a service listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listen {
+    pub(crate) service: Service,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+/// The configuration in effect.
+pub(crate) struct Config {
+    /// The data directory; none keeps everything in memory.
+    pub(crate) location: Option<PathBuf>,
+    pub(crate) durability: Durability,
+    pub(crate) listen: Vec<Listen>,
+    pub(crate) cache_bytes: u64,
+    pub(crate) reserve_bytes: u64,
+    pub(crate) group_jobs_max: usize,
+    pub(crate) connections_max: usize,
+    pub(crate) idle_timeout: std::time::Duration,
+    pub(crate) log_format: LogFormat,
+    pub(crate) log_level: String,
+    pub(crate) log_file: Option<PathBuf>,
+    pub(crate) strict_versions: bool,
+    pub(crate) path_style_only: bool,
+    pub(crate) accounts: Accounts,
+}
+
+impl Config {
+    /// Puts together what flags, environment and file say.
+    pub(crate) fn load(flags: Flags) -> Result<Self, StartError> {
+        let file = read_file(flags.config.as_deref())?;
+        let (accounts, development) = accounts(flags.accounts.as_deref(), &file.accounts)?;
+        let listen = vec![
+            endpoint(Service::Blob, flags.blob_host, flags.blob_port, file.blob, 10_000),
+            endpoint(Service::Queue, flags.queue_host, flags.queue_port, file.queue, 10_001),
+            endpoint(Service::Table, flags.table_host, flags.table_port, file.table, 10_002),
+        ];
+        if development && !flags.allow_development_account && !file.allow_development_account {
+            check_private(&listen)?;
+        }
+        let location = flags.location.or(file.location).unwrap_or_else(|| PathBuf::from(".lazuli"));
+        let level = match (flags.silent, &flags.debug) {
+            (_, Some(_)) => "debug".to_owned(),
+            (true, None) => "warn".to_owned(),
+            _ => flags.log_level.or(file.log_level).unwrap_or_else(|| "info".to_owned()),
+        };
+        Ok(Self {
+            location: (!flags.in_memory).then_some(location),
+            durability: flags.durability.or(file.durability).unwrap_or(Durability::Sync),
+            listen,
+            cache_bytes: flags.cache_mib.or(file.cache_mib).unwrap_or(64).saturating_mul(MIB),
+            reserve_bytes: flags.reserve_mib.or(file.reserve_mib).unwrap_or(64).saturating_mul(MIB),
+            group_jobs_max: flags.group_max.unwrap_or(lazuli_engine::store::embedded::GROUP_JOBS_MAX).max(1),
+            connections_max: flags.connections_max.or(file.connections_max).unwrap_or(4096).max(1),
+            idle_timeout: std::time::Duration::from_secs(flags.idle_timeout.or(file.idle_timeout).unwrap_or(120)),
+            log_format: flags.log_format.or(file.log_format).unwrap_or(LogFormat::Text),
+            log_level: level,
+            log_file: flags.debug,
+            strict_versions: !flags.skip_version_check && (flags.strict_versions || file.strict_versions),
+            path_style_only: flags.path_style_only || file.path_style_only,
+            accounts,
+        })
+    }
+}
+
+fn read_file(named: Option<&std::path::Path>) -> Result<File, StartError> {
+    let path = named.unwrap_or(std::path::Path::new(DEFAULT_FILE));
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => return Ok(File::default()),
+        Err(error) => return Err(StartError::new(format!("cannot read {}: {error}", path.display()))),
+    };
+    toml::from_str(&text).map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        StartError::new(format!("{}, line {line}: {}", path.display(), error.message()))
+    })
+}
+
+fn endpoint(service: Service, host: Option<String>, port: Option<u16>, file: Endpoint, default: u16) -> Listen {
+    Listen {
+        service,
+        host: host.or(file.host).unwrap_or_else(|| "127.0.0.1".to_owned()),
+        port: port.or(file.port).unwrap_or(default),
+    }
+}
+
+/// The accounts, and whether they are the development account for want of others.
+fn accounts(text: Option<&str>, file: &BTreeMap<String, Vec<String>>) -> Result<(Accounts, bool), StartError> {
+    let azurite = std::env::var("AZURITE_ACCOUNTS").ok();
+    let mut accounts = Accounts::default();
+    if let Some(text) = text.or(azurite.as_deref()) {
+        for entry in text.split(';').filter(|entry| !entry.trim().is_empty()) {
+            let mut parts = entry.trim().split(':');
+            let name = parts.next().unwrap_or_default();
+            let keys: Vec<_> = parts.collect();
+            accounts = accounts.with(name, &keys).map_err(|error| StartError::new(error.to_string()))?;
+        }
+        return Ok((accounts, false));
+    }
+    for (name, keys) in file {
+        let keys: Vec<_> = keys.iter().map(String::as_str).collect();
+        accounts = accounts.with(name, &keys).map_err(|error| StartError::new(error.to_string()))?;
+    }
+    if !file.is_empty() {
+        return Ok((accounts, false));
+    }
+    let accounts =
+        accounts.with(DEVELOPMENT_ACCOUNT, &[DEVELOPMENT_KEY]).map_err(|error| StartError::new(error.to_string()))?;
+    Ok((accounts, true))
+}
+
+/// Refuses to show the development account, whose key everybody knows, to other machines.
+fn check_private(listen: &[Listen]) -> Result<(), StartError> {
+    for Listen { host, .. } in listen {
+        let private = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+        if !private {
+            return Err(StartError::new(format!(
+                "{host} can be reached by others, and the only account is {DEVELOPMENT_ACCOUNT}, whose key everybody \
+                 knows: give accounts of your own (LAZULI_ACCOUNTS=name:key), or --allow-development-account"
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(arguments: &[&str]) -> Result<Config, StartError> {
+        let flags = Flags::try_parse_from(std::iter::once(&"lazuli").chain(arguments)).unwrap();
+        Config::load(flags)
+    }
+
+    #[test]
+    fn flags_are_taken_in_both_spellings() {
+        for arguments in [["--blobPort", "1", "--queueHost", "::1"], ["--blob-port", "1", "--queue-host", "::1"]] {
+            let config = load(&arguments).unwrap();
+            assert_eq!((config.listen[0].port, config.listen[1].host.as_str()), (1, "::1"), "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn a_flag_wins_over_the_file_and_the_file_over_the_default() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("lazuli.toml");
+        std::fs::write(&path, "cache_mib = 7\nreserve_mib = 8\n[blob]\nport = 9\n").unwrap();
+        let config = load(&["--config", path.to_str().unwrap(), "--reserve-mib", "1"]).unwrap();
+        assert_eq!((config.cache_bytes, config.reserve_bytes), (7 * MIB, MIB));
+        assert_eq!((config.listen[0].port, config.listen[1].port), (9, 10_001));
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_line() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("lazuli.toml");
+        std::fs::write(&path, "cache_mib = 7\ncolour = \"blue\"\n").unwrap();
+        let error = load(&["--config", path.to_str().unwrap()]).err().unwrap().to_string();
+        assert!(error.contains("line 2") && error.contains("colour") && !error.contains('\n'), "{error}");
+    }
+
+    #[test]
+    fn the_shipped_file_says_the_defaults() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/lazuli.toml");
+        let shipped = load(&["--config", path]).unwrap();
+        let scratch = tempfile::NamedTempFile::new().unwrap();
+        let default = load(&["--config", scratch.path().to_str().unwrap()]).unwrap();
+        assert_eq!(shipped.listen, default.listen);
+        assert_eq!(shipped.location, default.location);
+        assert_eq!((shipped.cache_bytes, shipped.reserve_bytes), (default.cache_bytes, default.reserve_bytes));
+        assert_eq!((shipped.durability, shipped.log_format), (default.durability, default.log_format));
+        assert_eq!((shipped.idle_timeout, shipped.connections_max), (default.idle_timeout, default.connections_max));
+        assert_eq!(shipped.log_level, default.log_level);
+    }
+
+    #[test]
+    fn the_development_account_is_not_shown_to_others_unawares() {
+        assert!(load(&["--blobHost", "0.0.0.0"]).is_err());
+        assert!(load(&["--blobHost", "0.0.0.0", "--allow-development-account"]).is_ok());
+        assert!(load(&["--blobHost", "0.0.0.0", "--accounts", "mine:c2VjcmV0"]).is_ok());
+    }
+
+    #[test]
+    fn accounts_that_are_none_are_refused_with_their_name() {
+        for accounts in ["UP:c2VjcmV0", "mine:%%%", "mine", "mine:a2V5:a2V5:a2V5"] {
+            let error = load(&["--accounts", accounts]).err().map(|error| error.to_string());
+            assert!(error.is_some_and(|error| error.contains(accounts.split(':').next().unwrap())), "{accounts}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! `lazuli`: Azure Storage on one durable node.
+
+mod config;
+mod head;
+mod listen;
+mod log;
+mod patience;
+mod start;
+mod sync_override;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser as _;
+use lazuli_api::serve;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Semaphore, watch};
+
+use config::{Config, Flags};
+use listen::Limits;
+use start::StartError;
+
+/// How long requests under way may go on once the server was asked to stop.
+const DRAIN: Duration = Duration::from_secs(15);
+
+fn main() -> ExitCode {
+    let flags = Flags::parse();
+    let ended = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| StartError::new(format!("no runtime: {error}")))
+        .and_then(|runtime| runtime.block_on(run(flags)));
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody may be there to read it; the exit code says the same.
+            let _ = writeln!(std::io::stderr(), "lazuli: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(flags: Flags) -> Result<(), StartError> {
+    let config = Config::load(flags)?;
+    log::start(&config)?;
+    let limits = Limits { head: config.idle_timeout, idle: config.idle_timeout, drain: DRAIN };
+    let connections_max = config.connections_max;
+    let handlers = |error| StartError::new(format!("no signal handlers: {error}"));
+    let mut terminate = signal(SignalKind::terminate()).map_err(handlers)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(handlers)?;
+    let started = start::start(config).await?;
+
+    let (stop, stopped) = watch::channel(false);
+    let mut ready = Vec::new();
+    let mut services = Vec::new();
+    for bound in started.bound {
+        ready.push((bound.service.name(), bound.host, bound.door.address().port()));
+        let filter = serve::filter(started.app.clone(), bound.service);
+        let places = Arc::new(Semaphore::new(connections_max));
+        services.push(bound.door.serve(filter, limits, places, stopped.clone()));
+    }
+    // Tools of the field wait for exactly these lines, in this order, also when nothing else is to be said.
+    for (name, host, port) in &ready {
+        say(&format!("Azurite {name} service is starting at http://{host}:{port}"));
+    }
+    for (name, host, port) in &ready {
+        say(&format!("Azurite {name} service is successfully listening at http://{host}:{port}"));
+    }
+
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    // Each service listens for this until it ends; one that has ended already needs no telling.
+    let _ = stop.send(true);
+    for service in services {
+        if let Err(error) = service.await {
+            tracing::error!(%error, "a service died");
+        }
+    }
+    for (name, ..) in &ready {
+        say(&format!("Azurite {name} service successfully closed"));
+    }
+    Ok(())
+}
+
+/// A line on standard output. Whoever started the server may have closed it.
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
