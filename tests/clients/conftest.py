@@ -1,0 +1,93 @@
+"""A real lazuli, as its users start it, on free ports and a data directory of its own."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import uuid
+
+import pytest
+from azure.storage.blob import BlobServiceClient
+
+ACCOUNT = "devstoreaccount1"
+KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+READY = re.compile(r"Blob service is successfully listening at http://127\.0\.0\.1:(\d+)")
+ALL_READY = "Table service is successfully listening"
+
+
+class Server:
+    """The process. It can be killed and started again on the same data."""
+
+    def __init__(self, location):
+        self.location = str(location)
+        self.process = None
+        self.port = 0
+
+    def start(self):
+        binary = os.environ.get("LAZULI_BIN") or str(ROOT / "target" / "release" / "lazuli")
+        command = [binary, "--location", self.location, "--silent"]
+        for service in ("blob", "queue", "table"):
+            command += [f"--{service}Port", str(self.port if service == "blob" else 0)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=sys.stderr, text=True)
+        for line in self.process.stdout:
+            if found := READY.search(line):
+                self.port = int(found.group(1))
+            if ALL_READY in line:
+                return self
+        raise RuntimeError(f"lazuli ended with {self.process.wait()} before it was ready")
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self.process.stdout.close()
+
+    def stop(self):
+        self.process.terminate()
+        status = self.process.wait(timeout=60)
+        self.process.stdout.close()
+        return status
+
+    def restart(self):
+        self.kill()
+        return self.start()
+
+    @property
+    def connection_string(self):
+        return (
+            f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};"
+            f"BlobEndpoint=http://127.0.0.1:{self.port}/{ACCOUNT};"
+        )
+
+    def client(self, **options):
+        return BlobServiceClient.from_connection_string(self.connection_string, **options)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("lazuli")).start()
+    yield server
+    assert server.stop() == 0
+
+
+@pytest.fixture
+def own_server(tmp_path):
+    """A server for one test, which may kill it."""
+    server = Server(tmp_path / "data").start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def service(server):
+    with server.client() as client:
+        yield client
+
+
+@pytest.fixture
+def container(service):
+    client = service.create_container(f"c{uuid.uuid4().hex}")
+    yield client
+    client.delete_container()

@@ -1,0 +1,195 @@
+//! A service to test: containers and blobs in one line each, over a real socket.
+
+#![expect(clippy::expect_used, reason = "a test that cannot go on fails loudly")]
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use lazuli_api::auth::accounts::Accounts;
+use lazuli_api::serve::{App, Options, filter};
+use lazuli_api::target;
+use lazuli_engine::Engine;
+use lazuli_engine::clock::{Clock as _, HeldClock, SystemClock};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::client::{ACCOUNT, KEY};
+use crate::signed::{Client, Request, encode};
+
+/// A server in this process: engine in memory, held clock, free port, development account. Dropped, it stops.
+pub struct Lazuli {
+    /// The time that the engine sees.
+    pub clock: Arc<HeldClock>,
+    service: Service,
+    task: JoinHandle<()>,
+}
+
+impl Lazuli {
+    /// Starts it.
+    pub async fn start() -> Self {
+        let clock = Arc::new(HeldClock::at(SystemClock.now()));
+        let (address, task) = serve_in_memory(Arc::clone(&clock)).await;
+        let service = Service::new(Client::new(address, Arc::clone(&clock) as _));
+        Self { clock, service, task }
+    }
+}
+
+impl std::ops::Deref for Lazuli {
+    type Target = Service;
+
+    fn deref(&self) -> &Service {
+        &self.service
+    }
+}
+
+impl Drop for Lazuli {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The one place that knows how the parts are put together.
+async fn serve_in_memory(clock: Arc<HeldClock>) -> (SocketAddr, JoinHandle<()>) {
+    let engine = Engine::memory(Arc::clone(&clock) as _).await.expect("memory can be opened");
+    let accounts = Accounts::default().with(ACCOUNT, &[KEY]).expect("the published account is one");
+    let app = App { engine, accounts, clock, options: Options::default() };
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port is free");
+    let address = listener.local_addr().expect("a bound socket has an address");
+    let server = warp::serve(filter(Arc::new(app), target::Service::Blob)).incoming(listener);
+    (address, tokio::spawn(server.run()))
+}
+
+/// The blob service of one account.
+#[derive(Clone)]
+pub struct Service {
+    client: Client,
+}
+
+impl Service {
+    /// The service that `client` speaks to.
+    pub const fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// The client.
+    pub const fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Creates a container.
+    pub async fn container(&self, name: &str) -> Container {
+        let container = self.existing(name);
+        container.create().await.expect(201);
+        container
+    }
+
+    /// A container that is there already, or not yet.
+    pub fn existing(&self, name: &str) -> Container {
+        Container { client: self.client.clone(), path: format!("/{ACCOUNT}/{name}") }
+    }
+}
+
+/// A container.
+#[derive(Clone)]
+pub struct Container {
+    client: Client,
+    path: String,
+}
+
+impl Container {
+    /// Create Container.
+    pub fn create(&self) -> Request {
+        self.request("PUT", "")
+    }
+
+    /// Delete Container.
+    pub fn delete(&self) -> Request {
+        self.request("DELETE", "")
+    }
+
+    /// List Blobs, with more of the query in `query`, which begins with `&` or is empty.
+    pub fn list(&self, query: &str) -> Request {
+        self.request("GET", &format!("&comp=list{query}"))
+    }
+
+    /// A blob in it.
+    pub fn blob(&self, name: &str) -> Blob {
+        Blob { client: self.client.clone(), path: format!("{}/{}", self.path, encode(name)) }
+    }
+
+    /// A request on the container.
+    pub fn request(&self, method: &str, query: &str) -> Request {
+        self.client.request(method, format!("{}?restype=container{query}", self.path))
+    }
+}
+
+/// A blob.
+#[derive(Clone, Debug)]
+pub struct Blob {
+    client: Client,
+    path: String,
+}
+
+impl Blob {
+    /// Its account, container and name as they stand in a URL.
+    pub fn name(&self) -> &str {
+        &self.path
+    }
+
+    /// Put Blob.
+    pub fn put(&self, content: impl Into<Bytes>) -> Request {
+        self.request("PUT", "").header("x-ms-blob-type", "BlockBlob").body(content)
+    }
+
+    /// Get Blob.
+    pub fn get(&self) -> Request {
+        self.request("GET", "")
+    }
+
+    /// Get Blob Properties.
+    pub fn head(&self) -> Request {
+        self.request("HEAD", "")
+    }
+
+    /// Delete Blob.
+    pub fn delete(&self) -> Request {
+        self.request("DELETE", "")
+    }
+
+    /// Set Blob Metadata to one pair.
+    pub fn set_metadata(&self, name: &str, value: &str) -> Request {
+        self.request("PUT", "?comp=metadata").header(&format!("x-ms-meta-{name}"), value)
+    }
+
+    /// Put Block; `id` is encoded here.
+    pub fn put_block(&self, id: &str, content: impl Into<Bytes>) -> Request {
+        let id = encode(&STANDARD.encode(id)).replace('/', "%2F");
+        self.request("PUT", &format!("?comp=block&blockid={id}")).body(content)
+    }
+
+    /// Put Block List of the latest blocks.
+    pub fn put_block_list(&self, ids: &[&str]) -> Request {
+        let lines: String = ids.iter().map(|id| format!("<Latest>{}</Latest>", STANDARD.encode(id))).collect();
+        let list = format!("<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>{lines}</BlockList>");
+        self.request("PUT", "?comp=blocklist").body(list)
+    }
+
+    /// Get Block List, all of it.
+    pub fn block_list(&self) -> Request {
+        self.request("GET", "?comp=blocklist&blocklisttype=all")
+    }
+
+    /// Acquires a lease of `seconds`, -1 for an endless one.
+    pub fn acquire_lease(&self, seconds: i32) -> Request {
+        let request = self.request("PUT", "?comp=lease").header("x-ms-lease-action", "acquire");
+        request.header("x-ms-lease-duration", seconds.to_string())
+    }
+
+    /// A request on the blob; `query` begins with a question mark or is empty.
+    pub fn request(&self, method: &str, query: &str) -> Request {
+        self.client.request(method, format!("{}{query}", self.path))
+    }
+}

@@ -1,0 +1,11 @@
+//! What the tests over real sockets and processes and the benchmark share.
+
+pub mod bench;
+pub mod client;
+pub mod disk;
+pub mod harness;
+pub mod ledger;
+pub mod process;
+pub mod random;
+pub mod signed;
+pub mod witness;
