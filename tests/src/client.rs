@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::{Bytes, BytesMut};
 use hmac::{Hmac, KeyInit, Mac};
-use http::header::{AUTHORIZATION, DATE, HOST};
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, DATE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -280,6 +280,10 @@ impl Client {
         if !headers.contains_key(X_MS_DATE) {
             headers.remove(DATE);
             headers.insert(X_MS_DATE, self.date()?);
+        }
+        if method == Method::PUT && !headers.contains_key(CONTENT_LENGTH) {
+            // hyper announces no length for an empty body.
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
         }
         if let Some(credentials) = &self.credentials {
             let authorization = credentials.authorization(&method, &target, &headers, body.len())?;

@@ -6,7 +6,6 @@ mod listen;
 mod log;
 mod patience;
 mod start;
-mod sync_override;
 
 use std::io::Write as _;
 use std::process::ExitCode;

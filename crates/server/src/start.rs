@@ -9,10 +9,10 @@ use lazuli_api::serve::{App, Options as ServeOptions};
 use lazuli_api::target::Service;
 use lazuli_engine::clock::{Clock, SystemClock};
 use lazuli_engine::{Durability as EngineDurability, Engine, Options};
+use lazuli_server::sync_override;
 
 use crate::config::{Config, Durability, Listen};
 use crate::listen::Door;
-use crate::sync_override;
 
 /// Why the server does not start: one line for whoever started it.
 #[derive(Debug)]

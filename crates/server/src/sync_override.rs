@@ -31,12 +31,12 @@ static CALLS: AtomicU64 = AtomicU64::new(0);
 static WAITS_FOR_DISK: AtomicBool = AtomicBool::new(true);
 
 /// How many times sled has asked for a sync so far.
-pub(crate) fn calls() -> u64 {
+pub fn calls() -> u64 {
     CALLS.load(Ordering::Relaxed)
 }
 
 /// Says whether a sync waits for the disk. To be called once, before the first store is opened.
-pub(crate) fn wait_for_disk(waits: bool) {
+pub fn wait_for_disk(waits: bool) {
     WAITS_FOR_DISK.store(waits, Ordering::Relaxed);
 }
 

@@ -138,6 +138,7 @@ fn command(program: &Program, directory: &Path, data: &Path, address: SocketAddr
         Program::Lazuli(binary) => {
             let mut command = Command::new(binary);
             command.arg("--location").arg(data).args(["--blobHost", "127.0.0.1", "--blobPort", &port]);
+            command.args(["--queuePort", "0", "--tablePort", "0", "--silent"]);
             command
         }
         Program::Azurite(script) => {
