@@ -107,7 +107,7 @@ impl From<Refusal> for Code {
             Refusal::BlobNotFound => Self::BlobNotFound,
             Refusal::BlobExists => Self::BlobAlreadyExists,
             Refusal::BlobKindMismatch => Self::InvalidBlobType,
-            Refusal::NotModified | Refusal::ConditionFailed => Self::ConditionNotMet,
+            Refusal::NotModified { .. } | Refusal::ConditionFailed => Self::ConditionNotMet,
             Refusal::ConditionUnsatisfiable => Self::UnsatisfiableCondition,
             Refusal::LeaseIdMissing => Self::LeaseIdMissing,
             Refusal::LeaseMismatchOnBlob => Self::LeaseIdMismatchWithBlobOperation,

@@ -3,6 +3,7 @@
 use lazuli_engine::{Error, Refusal, store::StoreError};
 
 use crate::code::Code;
+use crate::wire::{date, etag};
 
 /// A request that is not answered with success: a code, and the details that help its sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +87,11 @@ impl Problem {
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error {
-            Error::Refused(Refusal::NotModified) => Self { not_modified: true, ..Self::new(Code::ConditionNotMet) },
+            Error::Refused(Refusal::NotModified { etag: version }) => {
+                let same = Self { not_modified: true, ..Self::new(Code::ConditionNotMet) };
+                same.with_header("etag", etag::quoted(version))
+                    .with_header("last-modified", date::rfc1123(version.committed()))
+            }
             Error::Refused(Refusal::RangeOutside { length }) => {
                 Self::new(Code::InvalidRange).with_header("content-range", format!("bytes */{length}"))
             }

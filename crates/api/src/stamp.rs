@@ -165,6 +165,8 @@ impl Stream for Outgoing {
 mod tests {
     use futures_util::FutureExt;
     use http_body_util::BodyExt;
+    use lazuli_engine::Refusal;
+    use lazuli_engine::etag::Etag;
 
     use super::*;
     use crate::code::Code;
@@ -233,11 +235,14 @@ mod tests {
     }
 
     #[test]
-    fn not_modified_has_a_code_and_no_body() {
-        let problem = Problem { not_modified: true, ..Problem::new(Code::ConditionNotMet) };
+    fn not_modified_has_a_code_and_the_version_and_no_body() {
+        let etag = Etag::at(Timestamp::from_unix_seconds(1_785_542_400));
+        let problem = Problem::from(Error::Refused(Refusal::NotModified { etag }));
         let response = stamp(&Method::GET, CLIENT).onto(Err(problem));
         assert_eq!(response.status(), StatusCode::NOT_MODIFIED);
         assert_eq!(response.headers()["x-ms-error-code"], "ConditionNotMet");
+        assert_eq!(response.headers()["etag"], "\"0x8DEEF5FD48B0000\"");
+        assert_eq!(response.headers()["last-modified"], "Sat, 01 Aug 2026 00:00:00 GMT");
         assert!(!response.headers().contains_key("content-type"));
         assert_eq!(body(response), "");
     }

@@ -46,7 +46,7 @@ impl Conditions {
         let newer = self.if_modified_since.map(|time| modified_after(etag, time));
         match (changed, newer) {
             (None, None) | (Some(true), _) | (_, Some(true)) => Ok(()),
-            _ => Err(Refusal::NotModified),
+            _ => Err(Refusal::NotModified { etag }),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Everything that the engine may decline, in its own words. What a protocol says about it is decided elsewhere.
 
+use crate::etag::Etag;
+
 /// A refusal: nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
@@ -14,7 +16,10 @@ pub enum Refusal {
     /// The blob is of another kind than the operation works on.
     BlobKindMismatch,
     /// A condition of a read says that the caller's copy is still good.
-    NotModified,
+    NotModified {
+        /// The version that the caller has.
+        etag: Etag,
+    },
     /// A condition failed.
     ConditionFailed,
     /// A condition that no state can meet, such as a read that demands absence.

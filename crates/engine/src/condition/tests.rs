@@ -43,7 +43,10 @@ fn if_unmodified_since(time: Timestamp) -> Conditions {
 type Line = (&'static str, Conditions, [Result<(), Refusal>; 4]);
 
 const FAILED: Result<(), Refusal> = Err(ConditionFailed);
-const SAME: Result<(), Refusal> = Err(NotModified);
+
+fn same() -> Result<(), Refusal> {
+    Err(NotModified { etag: current() })
+}
 
 fn single_headers() -> Vec<Line> {
     let unquoted = EtagSet::OneOf(vec![current().to_string()]);
@@ -58,21 +61,21 @@ fn single_headers() -> Vec<Line> {
         ("If-Match: other, equal", if_match(one_of(&[stale(), current()])), [Ok(()), Ok(()), Ok(()), FAILED]),
         ("If-Match: other, other", if_match(one_of(&[stale(), stale()])), [FAILED, FAILED, FAILED, FAILED]),
         ("If-Match: nothing", if_match(empty.clone()), [FAILED, FAILED, FAILED, FAILED]),
-        ("If-None-Match: equal", if_none_match(one_of(&[current()])), [SAME, FAILED, FAILED, Ok(())]),
-        ("If-None-Match: equal, unquoted", if_none_match(unquoted), [SAME, FAILED, FAILED, Ok(())]),
+        ("If-None-Match: equal", if_none_match(one_of(&[current()])), [same(), FAILED, FAILED, Ok(())]),
+        ("If-None-Match: equal, unquoted", if_none_match(unquoted), [same(), FAILED, FAILED, Ok(())]),
         ("If-None-Match: other", if_none_match(one_of(&[stale()])), [Ok(()), Ok(()), Ok(()), Ok(())]),
         (
             "If-None-Match: *",
             if_none_match(EtagSet::Any),
             [Err(ConditionUnsatisfiable), FAILED, Err(BlobExists), Ok(())],
         ),
-        ("If-None-Match: other, equal", if_none_match(one_of(&[stale(), current()])), [SAME, FAILED, FAILED, Ok(())]),
+        ("If-None-Match: other, equal", if_none_match(one_of(&[stale(), current()])), [same(), FAILED, FAILED, Ok(())]),
         ("If-None-Match: other, other", if_none_match(one_of(&[stale(), stale()])), [Ok(()), Ok(()), Ok(()), Ok(())]),
         ("If-None-Match: nothing", if_none_match(empty), [Ok(()), Ok(()), Ok(()), Ok(())]),
         ("If-Modified-Since: earlier second", if_modified_since(second(-1)), [Ok(()), Ok(()), Ok(()), Ok(())]),
-        ("If-Modified-Since: same second", if_modified_since(second(0)), [SAME, FAILED, FAILED, Ok(())]),
-        ("If-Modified-Since: later second", if_modified_since(second(1)), [SAME, FAILED, FAILED, Ok(())]),
-        ("If-Modified-Since: far future", if_modified_since(second(1 << 32)), [SAME, FAILED, FAILED, Ok(())]),
+        ("If-Modified-Since: same second", if_modified_since(second(0)), [same(), FAILED, FAILED, Ok(())]),
+        ("If-Modified-Since: later second", if_modified_since(second(1)), [same(), FAILED, FAILED, Ok(())]),
+        ("If-Modified-Since: far future", if_modified_since(second(1 << 32)), [same(), FAILED, FAILED, Ok(())]),
         ("If-Unmodified-Since: earlier second", if_unmodified_since(second(-1)), [FAILED, FAILED, FAILED, Ok(())]),
         ("If-Unmodified-Since: same second", if_unmodified_since(second(0)), [Ok(()), Ok(()), Ok(()), Ok(())]),
         ("If-Unmodified-Since: later second", if_unmodified_since(second(1)), [Ok(()), Ok(()), Ok(()), Ok(())]),
@@ -101,16 +104,16 @@ fn combined_headers_of_a_read_are_judged_as_the_table_says() {
         (&None, &pass_none, pass_modified, None, Ok(())),
         (&None, &pass_none, miss_modified, None, Ok(())),
         (&None, &miss_none, pass_modified, None, Ok(())),
-        (&None, &miss_none, miss_modified, None, SAME),
+        (&None, &miss_none, miss_modified, None, same()),
         (&pass_match, &None, None, pass_unmodified, Ok(())),
         (&pass_match, &None, None, miss_unmodified, FAILED),
         (&miss_match, &None, None, pass_unmodified, FAILED),
         (&miss_match, &None, None, miss_unmodified, FAILED),
-        (&pass_match, &miss_none, None, None, SAME),
+        (&pass_match, &miss_none, None, None, same()),
         (&miss_match, &pass_none, None, None, FAILED),
         (&miss_match, &miss_none, miss_modified, None, FAILED),
         (&None, &miss_none, miss_modified, miss_unmodified, FAILED),
-        (&pass_match, &miss_none, miss_modified, pass_unmodified, SAME),
+        (&pass_match, &miss_none, miss_modified, pass_unmodified, same()),
         (&pass_match, &miss_none, pass_modified, pass_unmodified, Ok(())),
         (&None, &none_at_all, pass_modified, None, Err(ConditionUnsatisfiable)),
         (&miss_match, &none_at_all, None, None, FAILED),
@@ -171,7 +174,7 @@ mod document {
             (false, _) => Err(ConditionFailed),
             (true, _) if on.if_none_match == Some(EtagSet::Any) => Err(ConditionUnsatisfiable),
             (true, true) => Ok(()),
-            (true, false) => Err(NotModified),
+            (true, false) => Err(NotModified { etag }),
         }
     }
 

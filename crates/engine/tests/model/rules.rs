@@ -130,7 +130,7 @@ pub(crate) fn judge(conditions: &Conditions, verb: Verb, current: Option<Etag>) 
         _ if !strict => Err(Refusal::ConditionFailed),
         _ if fresh => Ok(()),
         Verb::Read if conditions.if_none_match == Some(EtagSet::Any) => Err(Refusal::ConditionUnsatisfiable),
-        Verb::Read => Err(Refusal::NotModified),
+        Verb::Read => Err(Refusal::NotModified { etag }),
         Verb::Create if conditions.if_none_match == Some(EtagSet::Any) => Err(Refusal::BlobExists),
         Verb::Write | Verb::Create => Err(Refusal::ConditionFailed),
     }
