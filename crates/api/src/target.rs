@@ -144,6 +144,15 @@ fn account_label(host: &str) -> Option<&str> {
 }
 
 fn resource(rest: &str, fields: &Fields) -> Result<Resource, Problem> {
+    match resource_at(rest, fields)? {
+        Resource::Blob(container, blob) if container.as_str() == ROOT_CONTAINER && blob.as_str().contains('/') => {
+            Err(Problem::new(Code::InvalidResourceName).saying("The name of a blob in $root cannot contain a slash."))
+        }
+        resource => Ok(resource),
+    }
+}
+
+fn resource_at(rest: &str, fields: &Fields) -> Result<Resource, Problem> {
     if rest.is_empty() {
         return Ok(Resource::Service);
     }
