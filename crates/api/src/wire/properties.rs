@@ -4,12 +4,16 @@
 use lazuli_engine::properties::HttpProperties;
 
 use crate::answer::Answer;
+use crate::code::Code;
 use crate::error::Problem;
 use crate::fields::Fields;
 use crate::wire::digest;
 
 /// The type of a content that was stored without one.
 pub const DEFAULT_CONTENT_TYPE: &str = "application/octet-stream";
+
+/// Most bytes of all text values together: with the largest metadata they still fit one row.
+pub const PROPERTIES_BYTES_MAX: usize = 4 * 1024;
 
 /// Names of the headers that carry them, without what they begin with. The MD5 is read apart: without the beginning
 /// it means the body of the request.
@@ -22,7 +26,7 @@ const CONTENT_MD5: &str = "content-md5";
 
 /// Of a request that carries the content: what the x-ms-blob-* headers do not say, the plain ones do.
 ///
-/// Refuses `InvalidMd5` and `InvalidHeaderValue`.
+/// Refuses `InvalidMd5`, and `InvalidHeaderValue` for more than [`PROPERTIES_BYTES_MAX`].
 pub fn of_content(fields: &Fields) -> Result<HttpProperties, Problem> {
     let stored = of_blob(fields)?;
     let plain = |given: Option<String>, name| -> Result<_, Problem> {
@@ -31,7 +35,7 @@ pub fn of_content(fields: &Fields) -> Result<HttpProperties, Problem> {
             None => fields.header_opt(name)?.map(str::to_owned),
         })
     };
-    Ok(HttpProperties {
+    bounded(HttpProperties {
         cache_control: plain(stored.cache_control, CACHE_CONTROL)?,
         content_type: plain(stored.content_type, CONTENT_TYPE)?,
         content_encoding: plain(stored.content_encoding, CONTENT_ENCODING)?,
@@ -44,13 +48,13 @@ pub fn of_content(fields: &Fields) -> Result<HttpProperties, Problem> {
 
 /// Of a request whose own headers describe something else, such as a block list.
 ///
-/// Refuses `InvalidMd5` and `InvalidHeaderValue`.
+/// Refuses `InvalidMd5`, and `InvalidHeaderValue` for more than [`PROPERTIES_BYTES_MAX`].
 pub fn of_blob(fields: &Fields) -> Result<HttpProperties, Problem> {
     let text = |name: &str| -> Result<Option<String>, Problem> {
         Ok(fields.header_opt(&format!("x-ms-blob-{name}"))?.map(str::to_owned))
     };
     let md5 = fields.header_opt(&format!("x-ms-blob-{CONTENT_MD5}"))?;
-    Ok(HttpProperties {
+    bounded(HttpProperties {
         cache_control: text(CACHE_CONTROL)?,
         content_type: text(CONTENT_TYPE)?,
         content_encoding: text(CONTENT_ENCODING)?,
@@ -60,10 +64,25 @@ pub fn of_blob(fields: &Fields) -> Result<HttpProperties, Problem> {
     })
 }
 
+/// The same properties, if they are not too large to be stored.
+fn bounded(http: HttpProperties) -> Result<HttpProperties, Problem> {
+    let texts = [
+        &http.cache_control,
+        &http.content_type,
+        &http.content_encoding,
+        &http.content_language,
+        &http.content_disposition,
+    ];
+    if texts.into_iter().flatten().map(String::len).sum::<usize>() > PROPERTIES_BYTES_MAX {
+        return Err(Problem::new(Code::InvalidHeaderValue).saying("The HTTP properties of the blob are too large."));
+    }
+    Ok(http)
+}
+
 /// Of Set Blob Properties: any of them given clears those not given; none given leaves all as they are. A header that
 /// is there but empty counts as given.
 ///
-/// Refuses `InvalidMd5` and `InvalidHeaderValue`.
+/// Refuses `InvalidMd5`, and `InvalidHeaderValue` for more than [`PROPERTIES_BYTES_MAX`].
 pub fn to_set(fields: &Fields) -> Result<Option<HttpProperties>, Problem> {
     let names = [CACHE_CONTROL, CONTENT_TYPE, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_DISPOSITION, CONTENT_MD5];
     let given = names.iter().any(|name| fields.headers().contains_key(format!("x-ms-blob-{name}")));
@@ -86,7 +105,6 @@ mod tests {
     use http::{HeaderMap, HeaderName, HeaderValue};
 
     use super::*;
-    use crate::code::Code;
     use crate::head::HeaderCase;
 
     fn fields(headers: &[(&'static str, &str)]) -> Fields {
