@@ -54,6 +54,17 @@ struct Building {
     due: Timestamp,
 }
 
+impl Building {
+    fn appointment(self) -> Vec<u8> {
+        due::key(self.due, DueKind::List, self.list.0)
+    }
+
+    /// Whether the list was let go meanwhile: the machine slept, or its clock was set.
+    fn is_over(self, tx: &dyn View) -> Result<bool, StoreError> {
+        Ok(tx.get(Space::Due, &self.appointment())?.is_none())
+    }
+}
+
 /// Whether a transaction found the basis as it was.
 enum Step<T> {
     Done(T),
@@ -167,6 +178,7 @@ async fn build(engine: &Engine, on: &Arc<OnBlob>, plan: &Arc<Plan>) -> Result<St
                     return Ok(Step::Moved);
                 }
                 let building = match building {
+                    Some(building) if building.is_over(tx)? => return Ok(Step::Moved),
                     Some(building) => building,
                     None => begin(tx)?,
                 };
@@ -214,8 +226,9 @@ async fn finish(
                 Content::Empty
             } else {
                 let list = match building {
+                    Some(building) if building.is_over(tx)? => return Ok(Step::Moved),
                     Some(building) => {
-                        tx.delete(Space::Due, &due::key(building.due, DueKind::List, building.list.0))?;
+                        tx.delete(Space::Due, &building.appointment())?;
                         building.list
                     }
                     None => ListId(tx.id()),
@@ -245,7 +258,7 @@ async fn finish(
 /// A new list, with the appointment at which it is let go if nobody finishes it.
 fn begin(tx: &mut dyn Tx) -> Result<Building, StoreError> {
     let building = Building { list: ListId(tx.id()), due: tx.now().after(ABANDONED_AFTER) };
-    rows::put(tx, Space::Due, due::key(building.due, DueKind::List, building.list.0), &DueRow::default())?;
+    rows::put(tx, Space::Due, building.appointment(), &DueRow::default())?;
     Ok(building)
 }
 
@@ -286,3 +299,6 @@ pub(crate) fn expire(tx: &mut dyn Tx, at: Timestamp, list: u64) -> Result<(), St
     tx.delete(Space::Due, &key)?;
     refs::release(tx, Target::list(ListId(list)))
 }
+
+#[cfg(test)]
+mod tests;
