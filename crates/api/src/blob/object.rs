@@ -180,13 +180,18 @@ async fn delete(call: Call) -> Result<Answer, Problem> {
         None => {}
         Some(text) if text.eq_ignore_ascii_case("include") => {}
         Some(text) if text.eq_ignore_ascii_case("only") => {
-            return Err(Problem::not_implemented(&format!("The header {SNAPSHOTS} with the value only")));
+            object::delete_snapshots(&call.engine, &on)?;
+            return Ok(deleted(&call));
         }
         Some(text) => return Err(Problem::header(SNAPSHOTS, text)),
     }
     object::delete(&call.engine, on).await?;
+    Ok(deleted(&call))
+}
+
+fn deleted(call: &Call) -> Answer {
     let permanent = (call.version >= Version::V2017_07_29).then_some("true");
-    Ok(Answer::accepted().header_opt("x-ms-delete-type-permanent", permanent))
+    Answer::accepted().header_opt("x-ms-delete-type-permanent", permanent)
 }
 
 static ACQUIRE_LEASE: Operation = lease_operation("Blob_AcquireLease");

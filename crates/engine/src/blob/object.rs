@@ -174,6 +174,13 @@ pub async fn delete(engine: &Engine, on: OnBlob) -> Result<(), Error> {
     Ok(())
 }
 
+/// Delete Blob, of its snapshots alone: there are none yet, so it only says whether they could be deleted.
+///
+/// Refuses `ContainerNotFound`, `BlobNotFound`, `ConditionFailed` and the lease refusals.
+pub fn delete_snapshots(engine: &Engine, on: &OnBlob) -> Result<(), Error> {
+    engine.read(|view| state::writable(view, on).map(|_| ()))
+}
+
 /// Lease Blob: <https://learn.microsoft.com/rest/api/storageservices/lease-blob>. `on.lease` is not used.
 pub async fn lease(engine: &Engine, on: OnBlob, action: LeaseAction) -> Result<LeaseAnswer, Error> {
     engine
