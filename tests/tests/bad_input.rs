@@ -233,6 +233,10 @@ async fn broken_requests_end_their_connection_and_leave_nothing_behind() {
     assert!(!say(&f, block.into_bytes()).await.contains(" 20"), "a block that ends early");
     let oversize = announced("6000000000000").head();
     assert_eq!(say(&f, oversize.into_bytes()).await, "HTTP/1.1 413 Payload Too Large");
+    for line in ["CONNECT storage:80", "GET storage:80", "GET storage"] {
+        let request = format!("{line} HTTP/1.1\r\nhost: x\r\n\r\n");
+        assert_eq!(say(&f, request.into_bytes()).await, "HTTP/1.1 400 Bad Request", "{line}");
+    }
     let garbage: [(&str, &[u8]); 4] = [
         ("no HTTP", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"),
         ("a byte that is no ASCII in the path", b"GET /devstoreaccount1/\xff\xfe HTTP/1.1\r\nhost: x\r\n\r\n"),

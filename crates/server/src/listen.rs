@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::{Request, Uri};
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
@@ -106,7 +108,8 @@ impl Door {
             };
             let Some(socket) = usable(accepted).await else { continue };
             let cases = Cases::default();
-            let service = Cased::new(TowerToHyperService::new(warp::service(filter.clone())), cases.clone());
+            let inner = TowerToHyperService::new(warp::service(filter.clone()));
+            let service = Cased::new(service_fn(move |request| inner.call(with_path(request))), cases.clone());
             let socket = Tap::new(Patient::new(socket, limits.idle), cases);
             let connection = drain.watch(http.serve_connection(TokioIo::new(socket), service));
             tokio::spawn(async move {
@@ -121,6 +124,15 @@ impl Door {
             tracing::warn!("requests still running after {} s are cut off", limits.drain.as_secs());
         }
     }
+}
+
+/// The request, with a path whatever its first line says: warp panics on one that names nothing but a host and a port,
+/// as `CONNECT` does. No service is at `*`, so that it is refused as any other address that is none.
+fn with_path<B>(mut request: Request<B>) -> Request<B> {
+    if request.uri().path_and_query().is_none() {
+        *request.uri_mut() = Uri::from_static("*");
+    }
+    request
 }
 
 /// An accepted socket, ready for use; nothing if it broke at once.
