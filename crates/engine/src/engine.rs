@@ -223,3 +223,6 @@ impl Engine {
         store::transact(&*self.shared.store, purpose, body).await
     }
 }
+
+#[cfg(test)]
+mod tests;

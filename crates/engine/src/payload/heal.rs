@@ -20,22 +20,26 @@ pub(super) fn create(directory: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Frees what no row names, seals the segments that were active, and removes files that no row knows.
+/// Frees what no row names, seals the segments that were active, and removes those of which nothing is named and files
+/// that no row knows.
 pub(super) async fn run(store: &Arc<dyn Store>, segments: &Segments, directory: &Path) -> Result<(), Error> {
     let mut known = Vec::new();
-    let mut active = Vec::new();
+    let mut ended = Vec::new();
     {
         let snapshot = store.snapshot()?;
         for pair in snapshot.scan(Space::Segments, KeyRange::all(), Direction::Forward) {
             let (key, value) = pair?;
             let id = segment::id(&key)?;
             known.push(id);
-            if codec::decode::<SegmentRow>(Space::Segments, &key, &value)? == SegmentRow::Active {
-                active.push((id, free_gaps(&*snapshot, segments, directory, id)?));
+            match codec::decode::<SegmentRow>(Space::Segments, &key, &value)? {
+                SegmentRow::Active => ended.push((id, free_gaps(&*snapshot, segments, directory, id)?)),
+                // The last of its bytes were forgotten, and then it was not removed any more.
+                SegmentRow::Sealed if !is_named(&*snapshot, id)? => ended.push((id, false)),
+                SegmentRow::Sealed => {}
             }
         }
     }
-    for (id, used) in active {
+    for (id, used) in ended {
         transact(&**store, Purpose::Free, move |tx| {
             if used {
                 rows::put(tx, Space::Segments, segment::key(id), &SegmentRow::Sealed)
@@ -76,6 +80,12 @@ fn free_gaps(view: &dyn View, segments: &Segments, directory: &Path, id: u64) ->
         segments.punch(&*segments.get(id)?, at, size - at)?;
     }
     Ok(used)
+}
+
+/// Whether any bytes of the segment are named.
+fn is_named(view: &dyn View, id: u64) -> Result<bool, StoreError> {
+    let extents = KeyRange::prefix(&payload::extent_prefix(id));
+    Ok(view.scan(Space::Extents, extents, Direction::Forward).next().transpose()?.is_some())
 }
 
 fn remove_strangers(directory: &Path, known: &[u64]) -> Result<(), StoreError> {

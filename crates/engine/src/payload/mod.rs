@@ -162,10 +162,13 @@ impl Payloads {
         Ok(any)
     }
 
-    /// Gives the bytes of `piece` back to the file system. Harmless when repeated: offsets are never used twice.
+    /// Gives the bytes of `piece` back to the file system. Harmless when repeated: offsets are never used twice. Of a
+    /// file that was lost there is nothing to give back, and other bodies wait their turn.
     pub(crate) fn punch(&self, piece: &Piece) -> Result<(), Error> {
-        let segment = self.shared.segments.get(piece.segment)?;
-        Ok(self.shared.segments.punch(&segment, piece.offset, piece.length.into())?)
+        match self.shared.segments.find(piece.segment)? {
+            Some(segment) => Ok(self.shared.segments.punch(&segment, piece.offset, piece.length.into())?),
+            None => Ok(()),
+        }
     }
 
     /// Whether uploads may still write to the segment.

@@ -184,16 +184,23 @@ impl Segments {
 
     /// An existing segment.
     pub(super) fn get(&self, id: u64) -> Result<Arc<Segment>, StoreError> {
+        self.find(id)?.ok_or_else(|| StoreError::Backend(format!("segment {id:016x} is missing")))
+    }
+
+    /// A segment, if its file is there.
+    pub(super) fn find(&self, id: u64) -> Result<Option<Arc<Segment>>, StoreError> {
         let mut open = self.open.lock();
         if let Some(segment) = open.get(&id) {
-            return Ok(Arc::clone(segment));
+            return Ok(Some(Arc::clone(segment)));
         }
-        let file = OpenOptions::new().read(true).write(true).open(self.path(id));
-        let file = file.map_err(|error| failed(&format!("segment {id:016x}"), error))?;
+        let file = match OpenOptions::new().read(true).write(true).open(self.path(id)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file.map_err(|error| failed(&format!("segment {id:016x}"), error))?,
+        };
         let full = AtomicU64::new(u64::MAX / 2);
         let segment = Arc::new(Segment { id, file, end: full, limit: 0, pending: AtomicUsize::new(0) });
         open.insert(id, Arc::clone(&segment));
-        Ok(segment)
+        Ok(Some(segment))
     }
 
     /// Gives bytes of a segment back to the file system.
