@@ -208,10 +208,18 @@ impl Engine {
         &self,
         body: impl Fn(&dyn View) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
+        self.blocking(move |engine| engine.read(body)).await
+    }
+
+    /// Runs `work` on a thread that may block.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
         let engine = self.clone();
-        tokio::task::spawn_blocking(move || engine.read(body))
+        tokio::task::spawn_blocking(move || work(&engine))
             .await
-            .map_err(|error| Error::Storage(StoreError::Backend(format!("a read died: {error}"))))?
+            .map_err(|error| Error::Storage(StoreError::Backend(format!("work in the background died: {error}"))))?
     }
 
     /// Runs `body` as one transaction; resolves once what it wrote is durable, or what it refused on is.

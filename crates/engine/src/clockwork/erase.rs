@@ -1,13 +1,12 @@
 //! Erasing what is dead: rows in bounded transactions, bytes by holes in their segments.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use crate::blob;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::payload::PayloadId;
 use crate::payload::refs::Target;
+use crate::payload::{PayloadId, Piece};
 use crate::rows;
 use crate::rows::codec;
 use crate::rows::list::ListId;
@@ -48,22 +47,27 @@ struct Bodies {
 }
 
 async fn erase_bodies(engine: &Engine, dead: Vec<(u64, Target)>) -> Result<(), Error> {
-    let bodies = Arc::new(engine.read(|view| Ok(collect(view, &dead)?))?);
-    let mut segments = BTreeSet::new();
-    let mut extents = Vec::new();
-    for (key, value) in &bodies.chunks {
-        for piece in codec::decode::<PieceChunk>(Space::Payloads, key, value)?.pieces {
-            // The bytes first: the rows say what is left to do if this is interrupted.
-            engine.payloads().punch(&piece)?;
-            extents.push(payload::extent_key(piece.segment, piece.offset));
-            segments.insert(piece.segment);
-        }
-    }
+    // The bytes first: the rows say what is left to do if this is interrupted.
+    let (bodies, pieces) = engine.blocking(move |engine| punch(engine, &dead)).await?;
+    let extents: Vec<_> = pieces.iter().map(|piece| payload::extent_key(piece.segment, piece.offset)).collect();
     engine.write(Purpose::Free, move |tx| Ok(forget(tx, &bodies, &extents)?)).await?;
-    for segment in segments {
+    for segment in pieces.iter().map(|piece| piece.segment).collect::<BTreeSet<_>>() {
         remove_if_empty(engine, segment).await?;
     }
     Ok(())
+}
+
+/// Gives back the bytes of the first of `dead`; answers what may be forgotten for it.
+fn punch(engine: &Engine, dead: &[(u64, Target)]) -> Result<(Bodies, Vec<Piece>), Error> {
+    let bodies = engine.read(|view| Ok(collect(view, dead)?))?;
+    let mut pieces = Vec::new();
+    for (key, value) in &bodies.chunks {
+        pieces.extend(codec::decode::<PieceChunk>(Space::Payloads, key, value)?.pieces);
+    }
+    for piece in &pieces {
+        engine.payloads().punch(piece)?;
+    }
+    Ok((bodies, pieces))
 }
 
 /// The first chunks of `dead` that fit a step.
@@ -122,5 +126,5 @@ async fn remove_if_empty(engine: &Engine, id: u64) -> Result<(), Error> {
             Ok(empty)
         })
         .await?;
-    if empty { engine.payloads().unlink(id) } else { Ok(()) }
+    if empty { engine.blocking(move |engine| engine.payloads().unlink(id)).await } else { Ok(()) }
 }

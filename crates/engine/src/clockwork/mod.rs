@@ -62,12 +62,12 @@ pub(crate) async fn run(clockwork: Arc<Clockwork>, shared: Weak<Shared>) {
 /// One bounded step; answers whether there is more to do now.
 pub(crate) async fn tick(engine: &Engine) -> Result<bool, Error> {
     let _turn = engine.clockwork().turn.lock().await;
-    let mut more = engine.payloads().give_back()?;
+    let mut more = engine.blocking(|engine| engine.payloads().give_back()).await?;
     if appointments_are_due(engine)? {
         more |= engine.write(Purpose::Free, |tx| Ok(due::keep(tx)?)).await?;
     }
     erase::seal(engine).await?;
-    let dead = dead(engine)?;
+    let dead = engine.blocking(dead).await?;
     more |= !dead.is_empty();
     erase::all(engine, dead).await?;
     Ok(more)
