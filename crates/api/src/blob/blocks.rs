@@ -4,6 +4,7 @@ use crc_fast::{CrcAlgorithm, checksum};
 use lazuli_engine::blob::OnBlob;
 use lazuli_engine::blob::blocks;
 
+use super::aside;
 use super::object::{to_write, written};
 use crate::answer::Answer;
 use crate::call::Call;
@@ -86,9 +87,11 @@ async fn put_block_list(mut call: Call) -> Result<Answer, Problem> {
     let on = to_write(&call)?;
     let (http, metadata) = (properties::of_blob(&call.fields)?, metadata::read(&call.fields)?);
     let body = call.xml_body().await?;
-    let list = block_list::parse(&body)?;
+    // Tens of thousands of entries take milliseconds to read.
+    let (list, crc64) = aside(move || (block_list::parse(&body), checksum(CrcAlgorithm::Crc64Nvme, &body))).await?;
+    let list = list?;
     let put = blocks::put_block_list(&call.engine, on, list, http, metadata).await?;
-    received(written(Answer::created(), put), &call, checksum(CrcAlgorithm::Crc64Nvme, &body))
+    received(written(Answer::created(), put), &call, crc64)
 }
 
 /// Get Block List: <https://learn.microsoft.com/rest/api/storageservices/get-block-list>
@@ -103,10 +106,11 @@ async fn get_block_list(call: Call) -> Result<Answer, Problem> {
     let on = unconditional(&call)?;
     let wanted = block_list::Wanted::parse(call.fields.query_opt("blocklisttype"))?;
     let lists = blocks::get_block_list(&call.engine, on, wanted.committed, wanted.uncommitted).await?;
-    let length = lists.blob.map_or(0, |blob| blob.length);
-    let answer =
-        Answer::ok().xml(block_list::document(&lists, wanted)).header("x-ms-blob-content-length", length.to_string());
-    Ok(match lists.blob {
+    let blob = lists.blob;
+    let length = blob.map_or(0, |blob| blob.length);
+    let xml = aside(move || block_list::document(&lists, wanted)).await?;
+    let answer = Answer::ok().xml(xml).header("x-ms-blob-content-length", length.to_string());
+    Ok(match blob {
         Some(blob) => etag::onto(answer, blob.written.etag),
         None => answer,
     })

@@ -2,9 +2,9 @@
 
 use lazuli_engine::blob::listing::{self, ListBlobs};
 
+use super::aside;
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::code::Code;
 use crate::error::Problem;
 use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::{NoQuery, Query};
@@ -43,7 +43,7 @@ async fn list_blobs(call: Call) -> Result<Answer, Problem> {
     let endpoint = service_endpoint(&call.fields, &call.target)?;
     let page = listing::list(&call.engine, request).await?;
     // Thousands of lines take milliseconds to write: not on a thread that others' requests wait for.
-    let written = tokio::task::spawn_blocking(move || {
+    let xml = aside(move || {
         let head = BlobsHead {
             endpoint: &endpoint,
             container: container.as_str(),
@@ -54,9 +54,5 @@ async fn list_blobs(call: Call) -> Result<Answer, Problem> {
         };
         blobs(&head, &page)
     });
-    let xml = written.await.map_err(|error| {
-        tracing::error!(%error, "a listing was not written");
-        Problem::new(Code::InternalError)
-    })?;
-    Ok(Answer::ok().xml(xml))
+    Ok(Answer::ok().xml(xml.await?))
 }
