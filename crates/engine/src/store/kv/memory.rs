@@ -1,6 +1,7 @@
 //! Rows in memory: for tests and for servers that keep nothing.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use parking_lot::RwLock;
@@ -8,10 +9,18 @@ use parking_lot::RwLock;
 use super::{Kv, Writes};
 use crate::store::{Direction, KeyRange, Pair, Space, StoreError};
 
-/// One ordered map a space. Nothing survives the process.
-#[derive(Debug, Default)]
+/// One ordered map a space. Nothing survives the process. Clones are handles on the same rows.
+#[derive(Clone, Debug, Default)]
 pub struct MemoryKv {
-    spaces: RwLock<BTreeMap<Space, BTreeMap<Bytes, Bytes>>>,
+    spaces: Arc<RwLock<BTreeMap<Space, BTreeMap<Bytes, Bytes>>>>,
+}
+
+impl MemoryKv {
+    /// The same rows once more; further writes to one do not reach the other.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        Self { spaces: Arc::new(RwLock::new(self.spaces.read().clone())) }
+    }
 }
 
 impl Kv for MemoryKv {
