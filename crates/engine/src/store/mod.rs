@@ -1,7 +1,7 @@
 //! The seam: transactional ordered bytes.
 //!
 //! All domain code stands on [`Store`], [`Snapshot`] and [`Tx`]; nothing above this folder knows which engine lies
-//! below. A store is done when it passes [`conformance`].
+//! below. A store is done when it passes the suite in `conformance.rs`.
 //!
 //! # Contract
 //!
@@ -13,9 +13,12 @@
 //! - `transact` returns, whatever the verdict, only once all that the body could have read is durable and visible: an
 //!   answer, and a refusal too, never rests on a write that a crash could take back.
 //! - A committed transaction is all there or not at all, also after a crash.
-//! - Within one store, [`View::now`] of committed transactions strictly increases, also across restarts, and
-//!   [`Tx::id`] never gives the same number twice.
+//! - Within one store, [`View::now`] of transactions that commit a write strictly increases, also across restarts,
+//!   and [`Tx::id`] never gives the same number twice.
+//! - [`Space::Meta`] belongs to the store: reading or writing it through a view is an error.
 
+#[cfg(test)]
+mod conformance;
 pub mod embedded;
 pub mod kv;
 pub mod space;
@@ -55,7 +58,7 @@ pub trait Store: Send + Sync + 'static {
     fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError>;
 
     /// Runs `body` serializably on the latest state, again on conflict; resolves once its writes are durable and
-    /// visible.
+    /// visible. Asked for by the call itself: a transaction that nobody waits for any more still runs.
     fn transact(&self, purpose: Purpose, body: TxBody) -> BoxFuture<'_, Result<Verdict, StoreError>>;
 
     /// The sequence number up to which no snapshot is older: a row removed by a transaction with
@@ -101,7 +104,7 @@ pub trait Snapshot: View + Send + Sync {}
 /// A transaction under way.
 pub trait Tx: View {
     /// Writes `value` at `key`. A value over [`VALUE_BYTES_MAX`] or a key over [`KEY_BYTES_MAX`] fails the
-    /// transaction with [`StoreError::TooLarge`].
+    /// transaction with [`StoreError::TooLarge`], also if the body passes over the error.
     fn put(&mut self, space: Space, key: Vec<u8>, value: Vec<u8>) -> Result<(), StoreError>;
 
     /// Removes `key`, whether present or not.

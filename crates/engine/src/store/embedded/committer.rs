@@ -1,5 +1,6 @@
 //! The one thread that writes.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -30,7 +31,9 @@ type Answers = Vec<(oneshot::Sender<Result<Verdict, StoreError>>, Result<Verdict
 pub(super) struct Committer<K> {
     shared: Arc<Shared<K>>,
     options: EmbeddedOptions,
+    /// As it is on disk.
     state: StateRow,
+    last_id: u64,
     /// Why nothing can be written any more.
     poison: Option<String>,
 }
@@ -44,8 +47,8 @@ struct Group {
 }
 
 impl<K: Kv> Committer<K> {
-    pub(super) fn new(shared: Arc<Shared<K>>, options: EmbeddedOptions, state: StateRow) -> Self {
-        Self { shared, options, state, poison: None }
+    pub(super) fn new(shared: Arc<Shared<K>>, options: EmbeddedOptions, state: StateRow, last_id: u64) -> Self {
+        Self { shared, options, state, last_id, poison: None }
     }
 
     /// Commits groups until nobody can send any more: no timer, whoever waits already shares the sync.
@@ -97,12 +100,16 @@ impl<K: Kv> Committer<K> {
             own: Writes::default(),
             now,
             seq: self.state.group + 1,
-            last_id: &mut self.state.id,
+            last_id: &mut self.last_id,
             keys: 0,
             bytes: 0,
+            refused: None,
         };
         let verdict = catch_unwind(AssertUnwindSafe(|| body(&mut tx)))
-            .unwrap_or_else(|_| Err(StoreError::Backend("a transaction panicked".into())))?;
+            .unwrap_or_else(|panic| Err(panicked("a transaction", &*panic)))?;
+        if let Some(error) = tx.refused {
+            return Err(error);
+        }
         if verdict == Verdict::Commit && !tx.own.is_empty() {
             let (own, bytes) = (tx.own, tx.bytes);
             group.bytes += bytes;
@@ -114,9 +121,14 @@ impl<K: Kv> Committer<K> {
 
     /// Makes the group durable, then visible, then answers it.
     fn commit(&mut self, mut group: Group) {
-        if !group.writes.is_empty() {
-            let next = StateRow { group: self.state.group + 1, time: group.time, id: self.state.id };
-            if let Err(error) = self.write(&next, &mut group.writes) {
+        // Nobody may be told of an id that a restart would give again.
+        let ids_are_used_up = self.last_id > self.state.id;
+        if self.poison.is_none() && (!group.writes.is_empty() || ids_are_used_up) {
+            let next = StateRow { group: self.state.group + 1, time: group.time, id: meta::reserve_ids(self.last_id) };
+            // A kv that panics half-way leaves as much unknown as one that fails.
+            let written = catch_unwind(AssertUnwindSafe(|| self.write(&next, &mut group.writes)))
+                .unwrap_or_else(|panic| Err(panicked("the storage engine", &*panic)));
+            if let Err(error) = written {
                 let reason = error.to_string();
                 tracing::error!(%reason, "a commit failed; no more writes until a restart");
                 for (_, outcome) in &mut group.answers {
@@ -162,4 +174,9 @@ impl<K: Kv> Committer<K> {
         }
         Ok(images)
     }
+}
+
+fn panicked(what: &str, panic: &(dyn Any + Send)) -> StoreError {
+    let message = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    StoreError::Backend(format!("{what} panicked: {}", message.unwrap_or("no message")))
 }

@@ -12,6 +12,8 @@ use crate::store::{Space, StoreError};
 pub(super) const FORMAT: u32 = 1;
 const FORMAT_KEY: &[u8] = b"format";
 const STATE_KEY: &[u8] = b"state";
+/// Ids reserved with every group, so that one which only hands some out need not be written.
+const IDS_AHEAD: u64 = 1024;
 
 /// Why a store does not open.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -50,7 +52,7 @@ pub(super) struct StateRow {
     pub(super) group: u64,
     /// The last commit time.
     pub(super) time: Timestamp,
-    /// The last id given.
+    /// No id above it was ever given.
     pub(super) id: u64,
 }
 
@@ -64,21 +66,16 @@ pub(super) fn write(state: &StateRow, writes: &mut Writes) -> Result<(), StoreEr
     Ok(())
 }
 
-/// Reads the state of an existing store, or begins one; checks that a sync reaches the disk.
-pub(super) fn open(kv: &impl Kv, sync_probe: Option<fn() -> u64>) -> Result<StateRow, OpenError> {
-    let state = match kv.get(Space::Meta, FORMAT_KEY)? {
-        Some(bytes) => {
-            let FormatRow { format } = codec::decode(Space::Meta, FORMAT_KEY, &bytes)?;
-            if format != FORMAT {
-                return Err(OpenError::Format { found: format });
-            }
-            let bytes = kv
-                .get(Space::Meta, STATE_KEY)?
-                .ok_or_else(|| codec::corrupt(Space::Meta, STATE_KEY, "the store's state is missing"))?;
-            codec::decode(Space::Meta, STATE_KEY, &bytes)?
-        }
-        None => StateRow { group: 0, time: Timestamp::from_ticks(0), id: 0 },
-    };
+/// The highest id that may be given before the state is written again.
+pub(super) fn reserve_ids(last: u64) -> u64 {
+    last.saturating_add(IDS_AHEAD)
+}
+
+/// Reads the state of an existing store, or begins one; checks that a sync reaches the disk. Answers the state as it
+/// is on disk now, and the last id that may have been given.
+pub(super) fn open(kv: &impl Kv, sync_probe: Option<fn() -> u64>) -> Result<(StateRow, u64), OpenError> {
+    let found = find(kv)?;
+    let state = StateRow { id: reserve_ids(found.id), ..found };
     let before = sync_probe.map(|calls| calls());
     let mut writes = Writes::default();
     let format = codec::encode(&FormatRow { format: FORMAT })?;
@@ -89,7 +86,23 @@ pub(super) fn open(kv: &impl Kv, sync_probe: Option<fn() -> u64>) -> Result<Stat
     if sync_probe.map(|calls| calls()) == before && before.is_some() {
         return Err(OpenError::SyncNotInEffect);
     }
-    Ok(state)
+    Ok((state, found.id))
+}
+
+fn find(kv: &impl Kv) -> Result<StateRow, OpenError> {
+    let missing = |key| codec::corrupt(Space::Meta, key, "the row is missing");
+    let (format, state) = (kv.get(Space::Meta, FORMAT_KEY)?, kv.get(Space::Meta, STATE_KEY)?);
+    let Some(format) = format else {
+        return match state {
+            Some(_) => Err(missing(FORMAT_KEY).into()),
+            None => Ok(StateRow { group: 0, time: Timestamp::from_ticks(0), id: 0 }),
+        };
+    };
+    let FormatRow { format } = codec::decode(Space::Meta, FORMAT_KEY, &format)?;
+    if format != FORMAT {
+        return Err(OpenError::Format { found: format });
+    }
+    Ok(codec::decode(Space::Meta, STATE_KEY, &state.ok_or_else(|| missing(STATE_KEY))?)?)
 }
 
 #[cfg(test)]
@@ -112,6 +125,20 @@ mod tests {
         kv.apply(&writes).unwrap();
         let message = open(&kv, None).unwrap_err().to_string();
         assert!(message.contains("format 2") && message.contains("format 1"), "{message}");
+    }
+
+    #[test]
+    fn a_store_without_one_of_its_own_rows_is_damaged() {
+        let state = StateRow { group: 7, time: Timestamp::from_ticks(8), id: 9 };
+        let format = codec::encode(&FormatRow { format: FORMAT }).unwrap();
+        for (key, value) in [(FORMAT_KEY, format), (STATE_KEY, codec::encode(&state).unwrap())] {
+            let kv = MemoryKv::default();
+            let mut writes = Writes::default();
+            writes.set(Space::Meta, Bytes::from_static(key), Some(value.into()));
+            kv.apply(&writes).unwrap();
+            let answer = open(&kv, None);
+            assert!(matches!(answer, Err(OpenError::Store(StoreError::Corrupt { .. }))), "{answer:?}");
+        }
     }
 
     #[test]

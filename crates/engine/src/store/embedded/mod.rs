@@ -10,6 +10,8 @@ mod meta;
 mod overlay;
 mod scan;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 mod transaction;
 
 use std::collections::BTreeMap;
@@ -24,7 +26,7 @@ use tokio::sync::oneshot;
 
 use crate::clock::{Clock, Timestamp};
 use crate::store::kv::Kv;
-use crate::store::{Purpose, Snapshot, Store, StoreError, TxBody, Verdict};
+use crate::store::{Purpose, Snapshot, Space, Store, StoreError, TxBody, Verdict};
 use committer::{Committer, Job};
 use overlay::Overlay;
 
@@ -97,7 +99,7 @@ impl<K> std::fmt::Debug for Shared<K> {
 impl<K: Kv> Embedded<K> {
     /// Opens the store in `kv`: checks its format, or gives it one, and starts the committer.
     pub fn open(kv: K, options: EmbeddedOptions) -> Result<Self, OpenError> {
-        let state = meta::open(&kv, options.sync_probe)?;
+        let (state, last_id) = meta::open(&kv, options.sync_probe)?;
         let shared = Arc::new(Shared {
             kv,
             clock: Arc::clone(&options.clock),
@@ -105,7 +107,7 @@ impl<K: Kv> Embedded<K> {
             published: Mutex::new(Published { group: state.group, time: state.time, open: BTreeMap::new() }),
         });
         let (inbox, jobs) = sync_channel(INBOX_JOBS);
-        let committer = Committer::new(Arc::clone(&shared), options, state);
+        let committer = Committer::new(Arc::clone(&shared), options, state, last_id);
         let committer = std::thread::Builder::new()
             .name("committer".into())
             .spawn(move || committer.run(&jobs))
@@ -146,10 +148,20 @@ impl<K: Kv> Store for Embedded<K> {
     }
 }
 
+/// The store's own space is no part of what it stores: no overlay keeps its past.
+fn open_to_views(space: Space) -> Result<(), StoreError> {
+    match space {
+        Space::Meta => Err(StoreError::Backend("the space meta belongs to the store".into())),
+        _ => Ok(()),
+    }
+}
+
 impl<K: Kv> Drop for Embedded<K> {
     fn drop(&mut self) {
         drop(self.inbox.take());
+        // A transaction may hold the last handle, and a thread cannot wait for itself.
         if let Some(committer) = self.committer.take()
+            && committer.thread().id() != std::thread::current().id()
             && committer.join().is_err()
         {
             tracing::error!("the committer died");

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::Shared;
 use super::scan::Scan;
+use super::{Shared, open_to_views};
 use crate::clock::Timestamp;
 use crate::store::kv::Kv;
 use crate::store::{self, Direction, KeyRange, Pairs, Space, StoreError};
@@ -42,6 +42,7 @@ impl<K: Kv> Drop for View<K> {
 
 impl<K: Kv> store::View for View<K> {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        open_to_views(space)?;
         // The kv first: if it already shows a later group's value, that group's pre-image is in the overlay by now.
         let latest = self.shared.kv.get(space, key)?;
         Ok(match self.shared.overlay.read().at(self.group, space, key)? {
@@ -51,6 +52,9 @@ impl<K: Kv> store::View for View<K> {
     }
 
     fn scan(&self, space: Space, range: KeyRange, direction: Direction) -> Pairs<'_> {
+        if let Err(error) = open_to_views(space) {
+            return Box::new(std::iter::once(Err(error)));
+        }
         Box::new(Scan::new(
             Box::new(move |range, direction, limit| self.shared.kv.chunk(space, range, direction, limit)),
             Box::new(move |covered| self.shared.overlay.read().range_at(self.group, space, covered)),

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::open_to_views;
 use super::scan::Scan;
 use crate::clock::Timestamp;
 use crate::store::kv::{Kv, Writes};
@@ -19,10 +20,21 @@ pub(super) struct Transaction<'a, K> {
     pub(super) last_id: &'a mut u64,
     pub(super) keys: usize,
     pub(super) bytes: usize,
+    /// The first write that was refused: it fails the transaction whatever the body makes of it.
+    pub(super) refused: Option<StoreError>,
 }
 
 impl<K: Kv> Transaction<'_, K> {
     fn set(&mut self, space: Space, key: Bytes, value: Option<Bytes>) -> Result<(), StoreError> {
+        let checked = self.check_and_set(space, key, value);
+        if let Err(error) = &checked {
+            self.refused.get_or_insert_with(|| error.clone());
+        }
+        checked
+    }
+
+    fn check_and_set(&mut self, space: Space, key: Bytes, value: Option<Bytes>) -> Result<(), StoreError> {
+        open_to_views(space)?;
         within("a key", key.len(), KEY_BYTES_MAX)?;
         let value_bytes = value.as_ref().map_or(0, Bytes::len);
         within("a value", value_bytes, VALUE_BYTES_MAX)?;
@@ -37,6 +49,7 @@ impl<K: Kv> Transaction<'_, K> {
 
 impl<K: Kv> View for Transaction<'_, K> {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        open_to_views(space)?;
         match self.own.get(space, key).or_else(|| self.group.get(space, key)) {
             Some(written) => Ok(written.clone()),
             None => self.kv.get(space, key),
@@ -44,6 +57,9 @@ impl<K: Kv> View for Transaction<'_, K> {
     }
 
     fn scan(&self, space: Space, range: KeyRange, direction: Direction) -> Pairs<'_> {
+        if let Err(error) = open_to_views(space) {
+            return Box::new(std::iter::once(Err(error)));
+        }
         Box::new(Scan::new(
             Box::new(move |range, direction, limit| self.kv.chunk(space, range, direction, limit)),
             Box::new(move |covered| {
