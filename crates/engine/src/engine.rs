@@ -3,14 +3,20 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::future::Shared as SharedFuture;
+use parking_lot::Mutex;
+use tokio::task::JoinHandle;
+
 use crate::clock::Clock;
 use crate::clockwork::{self, Clockwork};
 use crate::error::Error;
 use crate::payload::{PayloadOptions, Payloads, SEGMENT_BYTES};
-use crate::store::embedded::{Embedded, EmbeddedOptions, GROUP_JOBS_MAX, OnPoison, OpenError};
+use crate::store::embedded::{Embedded, EmbeddedOptions, GROUP_JOBS_MAX, OnPoison};
 use crate::store::kv::memory::MemoryKv;
 use crate::store::kv::sled::SledKv;
-use crate::store::{self, Direction, KeyRange, Purpose, Snapshot, Space, Store, StoreError, Tx, View};
+use crate::store::{self, Direction, KeyRange, OpenError, Purpose, Snapshot, Space, Store, StoreError, Tx, View};
 
 /// How often a read takes a new snapshot because the last one became too old.
 const READ_ATTEMPTS_MAX: usize = 3;
@@ -74,6 +80,8 @@ pub(crate) struct Shared {
     store: Arc<dyn Store>,
     payloads: Payloads,
     clockwork: Arc<Clockwork>,
+    background: Mutex<Option<JoinHandle<()>>>,
+    closed: SharedFuture<BoxFuture<'static, ()>>,
 }
 
 impl Drop for Shared {
@@ -111,7 +119,9 @@ impl Engine {
             on_poison: options.on_poison,
             sync_probe: options.sync_probe,
         };
-        Self::over(Arc::new(Embedded::open(kv, store)?), payloads).await
+        let store = Embedded::open(kv, store)?;
+        let closed = store.closed();
+        Self::over(Arc::new(store), closed, payloads).await
     }
 
     /// An engine that keeps everything in memory. Runs inside a tokio runtime.
@@ -132,18 +142,42 @@ impl Engine {
             on_poison,
             sync_probe: None,
         };
-        Self::over(Arc::new(Embedded::open(MemoryKv::default(), store)?), payloads).await
+        let store = Embedded::open(MemoryKv::default(), store)?;
+        let closed = store.closed();
+        Self::over(Arc::new(store), closed, payloads).await
     }
 
-    async fn over(store: Arc<dyn Store>, payloads: PayloadOptions) -> Result<Self, OpenError> {
+    async fn over(
+        store: Arc<dyn Store>,
+        closed: BoxFuture<'static, ()>,
+        payloads: PayloadOptions,
+    ) -> Result<Self, OpenError> {
+        let closed = closed.shared();
         let payloads = Payloads::open(Arc::clone(&store), payloads).await.map_err(|error| match error {
             Error::Storage(error) => error,
             other => StoreError::Backend(other.to_string()),
         })?;
         let clockwork = Arc::new(Clockwork::default());
-        let shared = Arc::new(Shared { store, payloads, clockwork: Arc::clone(&clockwork) });
-        tokio::spawn(clockwork::run(clockwork, Arc::downgrade(&shared)));
+        let background = Mutex::default();
+        let shared = Arc::new(Shared { store, payloads, clockwork: Arc::clone(&clockwork), background, closed });
+        let task = tokio::spawn(clockwork::run(clockwork, Arc::downgrade(&shared)));
+        *shared.background.lock() = Some(task);
         Ok(Self { shared })
+    }
+
+    /// Ends background work and waits until the data directory can be opened again: also for whoever still holds a
+    /// clone of the engine, an upload or a download.
+    pub async fn close(self) {
+        let closed = self.shared.closed.clone();
+        let background = self.shared.background.lock().take();
+        self.shared.clockwork.stop();
+        drop(self);
+        if let Some(background) = background
+            && let Err(error) = background.await
+        {
+            tracing::error!(%error, "the background work died");
+        }
+        closed.await;
     }
 
     /// Does all background work that is due now, and waits for it: for tests and for a tidy end.

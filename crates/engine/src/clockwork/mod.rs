@@ -6,6 +6,7 @@
 mod due;
 mod erase;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ const LOOKED_AT_PER_TICK: usize = 4096;
 #[derive(Debug, Default)]
 pub(crate) struct Clockwork {
     work: Notify,
+    stopped: AtomicBool,
     turn: tokio::sync::Mutex<()>,
 }
 
@@ -36,12 +38,24 @@ impl Clockwork {
     pub(crate) fn wake(&self) {
         self.work.notify_one();
     }
+
+    /// No further tick begins.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
 }
 
-/// Ticks until the engine is gone.
+/// Ticks until the engine is closed or gone.
 pub(crate) async fn run(clockwork: Arc<Clockwork>, shared: Weak<Shared>) {
     loop {
-        while let Some(shared) = shared.upgrade() {
+        while !clockwork.is_stopped()
+            && let Some(shared) = shared.upgrade()
+        {
             match tick(&Engine::from(shared)).await {
                 Ok(true) => {}
                 Ok(false) => break,
@@ -51,7 +65,7 @@ pub(crate) async fn run(clockwork: Arc<Clockwork>, shared: Weak<Shared>) {
                 }
             }
         }
-        if shared.strong_count() == 0 {
+        if clockwork.is_stopped() || shared.strong_count() == 0 {
             return;
         }
         // Time may run out with nobody having woken us: then the interval has come.

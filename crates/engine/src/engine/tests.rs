@@ -35,7 +35,7 @@ async fn over(store: &Arc<dyn Store>, directory: &Path) -> Engine {
         segment_bytes: SMALL_SEGMENT_BYTES,
         on_poison: Arc::new(|_| {}),
     };
-    Engine::over(Arc::clone(store), payloads).await.unwrap()
+    Engine::over(Arc::clone(store), Box::pin(std::future::ready(())), payloads).await.unwrap()
 }
 
 fn at() -> ContainerAddress {

@@ -24,6 +24,7 @@ pub mod kv;
 pub mod space;
 
 use std::ops::Bound;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -261,4 +262,38 @@ pub enum StoreError {
     /// The engine below failed.
     #[error("{0}")]
     Backend(String),
+}
+
+/// Why a store does not open.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it open.
+    #[error("{} is in use by another process", directory.display())]
+    Locked {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// There are files that sled never syncs; no row is large enough for one.
+    #[error("{} is not empty: what it holds may be lost in a power cut", directory.display())]
+    SideFiles {
+        /// Where they lie.
+        directory: PathBuf,
+    },
+    /// The data was written by another version.
+    #[error("the data has format {found}, this version reads format {known}: run the version of lazuli that wrote it")]
+    Format {
+        /// What the data says.
+        found: u32,
+        /// What this version reads.
+        known: u32,
+    },
+    /// A sync does not reach the disk.
+    #[error(
+        "syncs do not reach the disk on this system (the sync override is not in effect): \
+         start with durability = \"process\" if surviving a power cut is not needed"
+    )]
+    SyncNotInEffect,
+    /// The engine below failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::rows::codec::{self, Row};
 use crate::store::kv::{Kv, Writes};
-use crate::store::{Space, StoreError};
+use crate::store::{OpenError, Space, StoreError};
 
 /// The format that this program reads and writes.
 pub(super) const FORMAT: u32 = 1;
@@ -14,26 +14,6 @@ const FORMAT_KEY: &[u8] = b"format";
 const STATE_KEY: &[u8] = b"state";
 /// Ids reserved with every group, so that one which only hands some out need not be written.
 const IDS_AHEAD: u64 = 1024;
-
-/// Why a store does not open.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The data was written by another version.
-    #[error("the data has format {found}, this version reads format {FORMAT}: run the version of lazuli that wrote it")]
-    Format {
-        /// What the data says.
-        found: u32,
-    },
-    /// A sync does not reach the disk.
-    #[error(
-        "syncs do not reach the disk on this system (the sync override is not in effect): \
-         start with durability = \"process\" if surviving a power cut is not needed"
-    )]
-    SyncNotInEffect,
-    /// The engine below failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
 
 /// The format of all rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,7 +80,7 @@ fn find(kv: &impl Kv) -> Result<StateRow, OpenError> {
     };
     let FormatRow { format } = codec::decode(Space::Meta, FORMAT_KEY, &format)?;
     if format != FORMAT {
-        return Err(OpenError::Format { found: format });
+        return Err(OpenError::Format { found: format, known: FORMAT });
     }
     Ok(codec::decode(Space::Meta, STATE_KEY, &state.ok_or_else(|| missing(STATE_KEY))?)?)
 }

@@ -22,15 +22,13 @@ use std::thread::JoinHandle;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::clock::{Clock, Timestamp};
 use crate::store::kv::Kv;
-use crate::store::{Purpose, Snapshot, Space, Store, StoreError, TxBody, Verdict};
+use crate::store::{OpenError, Purpose, Snapshot, Space, Store, StoreError, TxBody, Verdict};
 use committer::{Committer, Job};
 use overlay::Overlay;
-
-pub use meta::OpenError;
 
 /// Transactions that may wait; one more is answered [`StoreError::Busy`].
 const INBOX_JOBS: usize = 8192;
@@ -64,6 +62,7 @@ pub struct Embedded<K: Kv> {
     /// Taken when the store is dropped, which ends the committer.
     inbox: Option<SyncSender<Job>>,
     committer: Option<JoinHandle<()>>,
+    gone: watch::Receiver<()>,
 }
 
 /// What the committer and the readers share.
@@ -72,6 +71,8 @@ struct Shared<K> {
     clock: Arc<dyn Clock>,
     overlay: RwLock<Overlay>,
     published: Mutex<Published>,
+    /// Goes last, when the kv is closed: see [`Embedded::closed`].
+    _alive: watch::Sender<()>,
 }
 
 /// The latest durable state, and who still looks at an older one.
@@ -100,11 +101,13 @@ impl<K: Kv> Embedded<K> {
     /// Opens the store in `kv`: checks its format, or gives it one, and starts the committer.
     pub fn open(kv: K, options: EmbeddedOptions) -> Result<Self, OpenError> {
         let (state, last_id) = meta::open(&kv, options.sync_probe)?;
+        let (alive, gone) = watch::channel(());
         let shared = Arc::new(Shared {
             kv,
             clock: Arc::clone(&options.clock),
             overlay: RwLock::default(),
             published: Mutex::new(Published { group: state.group, time: state.time, open: BTreeMap::new() }),
+            _alive: alive,
         });
         let (inbox, jobs) = sync_channel(INBOX_JOBS);
         let committer = Committer::new(Arc::clone(&shared), options, state, last_id);
@@ -112,7 +115,14 @@ impl<K: Kv> Embedded<K> {
             .name("committer".into())
             .spawn(move || committer.run(&jobs))
             .map_err(|error| OpenError::Store(StoreError::Backend(format!("the committer's thread: {error}"))))?;
-        Ok(Self { shared, inbox: Some(inbox), committer: Some(committer) })
+        Ok(Self { shared, inbox: Some(inbox), committer: Some(committer), gone })
+    }
+
+    /// Resolves once the store and all its snapshots are dropped and the kv is closed, so that it can be opened again.
+    pub fn closed(&self) -> BoxFuture<'static, ()> {
+        let mut gone = self.gone.clone();
+        // Nothing is ever sent: what ends the wait is that the sender is gone.
+        async move { while gone.changed().await.is_ok() {} }.boxed()
     }
 
     /// The kv below: for tests that damage it.

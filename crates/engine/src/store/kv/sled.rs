@@ -1,31 +1,53 @@
 //! Rows on sled 0.34.7. The settings are the outcome of measurements: see `docs/decisions/0003-sled.md`.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use sled::Transactional;
 use sled::transaction::ConflictableTransactionError;
 
 use super::{Kv, Writes};
-use crate::store::{Direction, KeyRange, Pair, Space, StoreError};
+use crate::store::{Direction, KeyRange, OpenError, Pair, Space, StoreError};
 
 /// So large that no leaf of rows within the value bound is ever spilled into a side file, which sled would not sync.
 const SEGMENT_BYTES: usize = 2 * 1024 * 1024;
 /// How often sled reclaims space in the background, in milliseconds.
 const HOUSEKEEPING_MS: u64 = 500;
 
-/// A sled database: one tree a space.
+/// How long a dropped database may take to let go of its files.
+const RELEASE_MAX: Duration = Duration::from_secs(10);
+/// How often it is looked whether it has.
+const RELEASE_POLL: Duration = Duration::from_millis(1);
+
+/// A sled database: one tree a space. Dropped, it can be opened again at once.
 #[derive(Debug)]
 pub struct SledKv {
     directory: PathBuf,
-    db: sled::Db,
     trees: Vec<sled::Tree>,
+    db: sled::Db,
+    _release: Release,
+}
+
+/// Dropped after the database, waits until sled's threads have let go of the lock.
+#[derive(Debug)]
+struct Release(PathBuf);
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        let Ok(file) = File::open(&self.0) else { return };
+        let begun = Instant::now();
+        // Bounded: by now another process may hold the lock.
+        while matches!(file.try_lock(), Err(TryLockError::WouldBlock)) && begun.elapsed() < RELEASE_MAX {
+            std::thread::park_timeout(RELEASE_POLL);
+        }
+    }
 }
 
 impl SledKv {
     /// Opens or creates the database in `directory`, with `cache_bytes` of its pages in memory.
-    pub fn open(directory: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
+    pub fn open(directory: &Path, cache_bytes: u64) -> Result<Self, OpenError> {
         let new = !directory.exists();
         let db = sled::Config::new()
             .path(directory)
@@ -34,7 +56,13 @@ impl SledKv {
             .flush_every_ms(Some(HOUSEKEEPING_MS))
             .use_compression(false)
             .open()
-            .map_err(backend)?;
+            .map_err(|error| open_error(directory, error))?;
+        let kv = Self::over(db, directory, new)?;
+        kv.check_for_side_files()?;
+        Ok(kv)
+    }
+
+    fn over(db: sled::Db, directory: &Path, new: bool) -> Result<Self, StoreError> {
         let trees =
             Space::ALL.iter().map(|space| db.open_tree(space.name()).map_err(backend)).collect::<Result<_, _>>()?;
         // sled writes its settings once and never syncs them; without them it does not open again.
@@ -45,7 +73,19 @@ impl SledKv {
             sync_directory(directory)?;
             sync_directory(directory.parent().unwrap_or(directory))?;
         }
-        Ok(Self { directory: directory.to_owned(), db, trees })
+        Ok(Self { directory: directory.to_owned(), trees, db, _release: Release(directory.join("db")) })
+    }
+
+    /// Fails if sled has put a leaf into a side file, which it would never sync.
+    pub fn check_for_side_files(&self) -> Result<(), OpenError> {
+        let directory = self.directory.join("blobs");
+        match std::fs::read_dir(&directory).map(|mut files| files.next().is_some()) {
+            Ok(true) => Err(OpenError::SideFiles { directory }),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(StoreError::Backend(format!("reading {}: {error}", directory.display())).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn tree(&self, space: Space) -> Result<&sled::Tree, StoreError> {
@@ -126,6 +166,15 @@ fn backend(error: sled::Error) -> StoreError {
     StoreError::Backend(format!("sled: {error}"))
 }
 
+fn open_error(directory: &Path, error: sled::Error) -> OpenError {
+    match &error {
+        sled::Error::Io(io) if io.to_string().contains("could not acquire lock") => {
+            OpenError::Locked { directory: directory.to_owned() }
+        }
+        _ => backend(error).into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,7 +193,35 @@ mod tests {
             kv.apply(&writes).unwrap();
             kv.sync().unwrap();
         }
-        let side_files = std::fs::read_dir(scratch.path().join("rows/blobs")).map_or(0, Iterator::count);
-        assert_eq!(side_files, 0);
+        kv.check_for_side_files().unwrap();
+    }
+
+    #[test]
+    fn a_directory_with_side_files_is_not_opened() {
+        let scratch = tempfile::tempdir().unwrap();
+        drop(SledKv::open(scratch.path(), 1 << 20).unwrap());
+        std::fs::create_dir_all(scratch.path().join("blobs")).unwrap();
+        std::fs::write(scratch.path().join("blobs/1"), "a leaf").unwrap();
+        let answer = SledKv::open(scratch.path(), 1 << 20).map(drop);
+        assert!(
+            matches!(&answer, Err(OpenError::SideFiles { directory }) if directory.ends_with("blobs")),
+            "{answer:?}"
+        );
+    }
+
+    #[test]
+    fn a_directory_in_use_is_named_as_such_and_free_as_soon_as_it_is_dropped() {
+        let scratch = tempfile::tempdir().unwrap();
+        for round in 0..20u8 {
+            let kv = SledKv::open(scratch.path(), 1 << 20).unwrap();
+            let second = SledKv::open(scratch.path(), 1 << 20).map(drop);
+            assert!(
+                matches!(&second, Err(OpenError::Locked { directory }) if directory == scratch.path()),
+                "{second:?}"
+            );
+            let mut writes = Writes::default();
+            writes.set(Space::Blobs, vec![round].into(), Some(vec![round; VALUE_BYTES_MAX].into()));
+            kv.apply(&writes).unwrap();
+        }
     }
 }
