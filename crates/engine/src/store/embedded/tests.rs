@@ -208,9 +208,12 @@ impl Kv for HeldSync {
         self.kv.apply(writes)
     }
     fn sync(&self) -> Result<(), StoreError> {
-        let mut syncs = self.syncs.lock();
-        *syncs += 1;
-        if *syncs > 1 {
+        let nth = {
+            let mut syncs = self.syncs.lock();
+            *syncs += 1;
+            *syncs
+        };
+        if nth > 1 {
             self.go.lock().recv().expect("the engine lost its disk");
         }
         Ok(())
@@ -319,5 +322,122 @@ fn ids_that_only_refusals_used_are_not_given_again() {
             });
             assert_eq!(runtime().block_on(store.transact(Purpose::Grow, refuse)).unwrap(), Verdict::Abandon);
         }
+    }
+}
+
+/// Waits until the committer syncs for the `nth` time: what is sent from then on is of a later group.
+fn await_sync(store: &Embedded<HeldSync>, nth: u64) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while *store.kv().syncs.lock() < nth {
+        assert!(Instant::now() < deadline, "no sync");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_refusal_of_a_group_that_fails_is_not_told() {
+    let (go, store) = held(options());
+    let first = store.transact(Purpose::Grow, put(1, 1));
+    await_sync(&store, 2);
+    let write = store.transact(Purpose::Grow, put(2, 2));
+    let rest_on_it = body(|tx| {
+        assert!(tx.get(Space::Blobs, &[0, 2])?.is_some());
+        Ok(Verdict::Abandon)
+    });
+    let refused = store.transact(Purpose::Grow, rest_on_it);
+    go.send(()).unwrap();
+    drop(go);
+    runtime().block_on(async {
+        assert!(matches!(first.await, Ok(Verdict::Commit)));
+        assert!(matches!(write.await, Err(StoreError::Poisoned(_))));
+        assert!(matches!(refused.await, Err(StoreError::Poisoned(_))));
+    });
+}
+
+#[test]
+fn a_transaction_sees_its_own_writes_over_those_of_its_group() {
+    let (go, store) = held(options());
+    let first = store.transact(Purpose::Grow, put(1, 1));
+    await_sync(&store, 2);
+    let second = store.transact(Purpose::Grow, put(1, 2));
+    let third = body(|tx| {
+        let look =
+            |tx: &dyn Tx| tx.scan(Space::Blobs, KeyRange::all(), Direction::Forward).map(read).collect::<Vec<_>>();
+        assert_eq!(look(tx), [(1, 2)]);
+        tx.put(Space::Blobs, vec![0, 1], vec![3])?;
+        assert_eq!(look(tx), [(1, 3)]);
+        tx.delete(Space::Blobs, &[0, 1])?;
+        assert_eq!(look(tx), []);
+        Ok(Verdict::Commit)
+    });
+    let third = store.transact(Purpose::Grow, third);
+    for _ in 0..3 {
+        go.send(()).unwrap();
+    }
+    runtime().block_on(async {
+        for answer in [first, second, third] {
+            assert!(matches!(answer.await, Ok(Verdict::Commit)));
+        }
+    });
+    assert_eq!(store.snapshot().unwrap().scan(Space::Blobs, KeyRange::all(), Direction::Forward).count(), 0);
+}
+
+type Interlude = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
+
+/// Before its next read, something else happens.
+struct Interrupted(MemoryKv, Interlude);
+
+impl Interrupted {
+    fn interrupt(&self) {
+        let interlude = self.1.lock().take();
+        if let Some(interlude) = interlude {
+            interlude();
+        }
+    }
+}
+
+impl Kv for Interrupted {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        self.interrupt();
+        self.0.get(space, key)
+    }
+    fn chunk(&self, space: Space, range: &KeyRange, way: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
+        self.interrupt();
+        self.0.chunk(space, range, way, limit)
+    }
+    fn apply(&self, writes: &Writes) -> Result<(), StoreError> {
+        self.0.apply(writes)
+    }
+    fn sync(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+    fn free_bytes(&self) -> Result<Option<u64>, StoreError> {
+        Ok(None)
+    }
+}
+
+#[test]
+fn a_commit_just_before_the_engine_is_read_does_not_show_in_a_snapshot() {
+    let interlude = Interlude::default();
+    let store = Embedded::open(Interrupted(MemoryKv::default(), Arc::clone(&interlude)), options()).unwrap();
+    let store = Arc::new(store);
+    let commit = |value| {
+        let store = Arc::clone(&store);
+        move || {
+            let verdict = runtime().block_on(store.transact(Purpose::Grow, put(1, value)));
+            assert_eq!(verdict.unwrap(), Verdict::Commit);
+        }
+    };
+    commit(1)();
+    let snapshot = store.snapshot().unwrap();
+    *interlude.lock() = Some(Box::new(commit(2)));
+    assert_eq!(snapshot.get(Space::Blobs, &[0, 1]).unwrap().as_deref(), Some(&[1][..]));
+    for direction in [Direction::Forward, Direction::Backward] {
+        let snapshot = store.snapshot().unwrap();
+        let before = snapshot.get(Space::Blobs, &[0, 1]).unwrap().unwrap()[0];
+        *interlude.lock() = Some(Box::new(commit(before + 1)));
+        let seen: Vec<_> = snapshot.scan(Space::Blobs, KeyRange::all(), direction).map(read).collect();
+        assert_eq!(seen, [(1, before)], "{direction:?}");
+        assert!(interlude.lock().is_none(), "the commit came between");
     }
 }

@@ -48,7 +48,6 @@ impl Drop for Release {
 impl SledKv {
     /// Opens or creates the database in `directory`, with `cache_bytes` of its pages in memory.
     pub fn open(directory: &Path, cache_bytes: u64) -> Result<Self, OpenError> {
-        let new = !directory.exists();
         let db = sled::Config::new()
             .path(directory)
             .cache_capacity(cache_bytes)
@@ -57,22 +56,21 @@ impl SledKv {
             .use_compression(false)
             .open()
             .map_err(|error| open_error(directory, error))?;
-        let kv = Self::over(db, directory, new)?;
+        let kv = Self::over(db, directory)?;
         kv.check_for_side_files()?;
         Ok(kv)
     }
 
-    fn over(db: sled::Db, directory: &Path, new: bool) -> Result<Self, StoreError> {
+    fn over(db: sled::Db, directory: &Path) -> Result<Self, StoreError> {
         let trees =
             Space::ALL.iter().map(|space| db.open_tree(space.name()).map_err(backend)).collect::<Result<_, _>>()?;
         // sled writes its settings once and never syncs them; without them it does not open again.
         File::open(directory.join("conf"))
             .and_then(|settings| settings.sync_all())
             .map_err(|error| StoreError::Backend(format!("syncing sled's settings: {error}")))?;
-        if new {
-            sync_directory(directory)?;
-            sync_directory(directory.parent().unwrap_or(directory))?;
-        }
+        // Every time: the process that created them may have died before it came to this.
+        sync_directory(directory)?;
+        sync_directory(directory.parent().unwrap_or(directory))?;
         Ok(Self { directory: directory.to_owned(), trees, db, _release: Release(directory.join("db")) })
     }
 
