@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use crate::clock::Clock;
 use crate::clockwork::{self, Clockwork};
 use crate::error::Error;
-use crate::payload::{PayloadOptions, Payloads, SEGMENT_BYTES};
+use crate::payload::{PayloadOptions, Payloads, SEGMENT_BYTES, Staged};
 use crate::store::embedded::{Embedded, EmbeddedOptions, GROUP_JOBS_MAX, OnPoison};
 use crate::store::kv::memory::MemoryKv;
 use crate::store::kv::sled::SledKv;
@@ -152,17 +152,26 @@ impl Engine {
         closed: BoxFuture<'static, ()>,
         payloads: PayloadOptions,
     ) -> Result<Self, OpenError> {
+        let engine = Self::idle(store, closed, payloads).await?;
+        let clockwork = Arc::clone(&engine.shared.clockwork);
+        let task = tokio::spawn(clockwork::run(clockwork, Arc::downgrade(&engine.shared)));
+        *engine.shared.background.lock() = Some(task);
+        Ok(engine)
+    }
+
+    /// An engine that does no work in the background but what [`Self::settle`] does.
+    pub(crate) async fn idle(
+        store: Arc<dyn Store>,
+        closed: BoxFuture<'static, ()>,
+        payloads: PayloadOptions,
+    ) -> Result<Self, OpenError> {
         let closed = closed.shared();
         let payloads = Payloads::open(Arc::clone(&store), payloads).await.map_err(|error| match error {
             Error::Storage(error) => error,
             other => StoreError::Backend(other.to_string()),
         })?;
         let clockwork = Arc::new(Clockwork::default());
-        let background = Mutex::default();
-        let shared = Arc::new(Shared { store, payloads, clockwork: Arc::clone(&clockwork), background, closed });
-        let task = tokio::spawn(clockwork::run(clockwork, Arc::downgrade(&shared)));
-        *shared.background.lock() = Some(task);
-        Ok(Self { shared })
+        Ok(Self { shared: Arc::new(Shared { store, payloads, clockwork, background: Mutex::default(), closed }) })
     }
 
     /// Ends background work and waits until the data directory can be opened again: also for whoever still holds a
@@ -263,6 +272,23 @@ impl Engine {
         body: impl Fn(&mut dyn Tx) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         store::transact(&*self.shared.store, purpose, body).await
+    }
+
+    /// As [`Self::write`], for a body that may keep `content`. The transaction owns the staged bytes: whoever stops
+    /// waiting for it cannot take them away, and if it writes nothing they are given back.
+    pub(crate) async fn write_content<T: Send + 'static>(
+        &self,
+        content: Staged,
+        body: impl Fn(&mut dyn Tx, &Staged) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.write(Purpose::Grow, move |tx| {
+            let outcome = body(tx, &content);
+            if outcome.is_err() {
+                content.unkeep();
+            }
+            outcome
+        })
+        .await
     }
 }
 

@@ -1,7 +1,6 @@
 //! Blocks and block lists.
 //! <https://learn.microsoft.com/rest/api/storageservices/understanding-block-blobs--append-blobs--and-page-blobs>
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -20,7 +19,7 @@ use crate::rows::due::{self, DueKind, DueRow};
 use crate::rows::list::{self, ListChunk, ListId};
 use crate::rows::staging::{self, BlockRow, StagingRow};
 use crate::rows::{self, codec};
-use crate::store::{Direction, KeyRange, Purpose, Space, StoreError, Tx, View};
+use crate::store::{Direction, KeyRange, Space, StoreError, Tx, View};
 
 /// Most blocks of a committed list.
 pub const COMMITTED_BLOCKS_MAX: usize = 50_000;
@@ -68,9 +67,8 @@ fn admit(view: &dyn View, on: &OnBlob, id: &BlockId) -> Result<(Vec<u8>, Option<
 /// Replaces an uncommitted block of the same id; leaves the committed blob as it is. Conditions are not used.
 /// Refuses `ContainerNotFound`, `BlockIdLengthDiffers`, `BlocksTooMany` and the lease refusals.
 pub async fn put_block(engine: &Engine, on: OnBlob, id: BlockId, content: Staged) -> Result<(), Error> {
-    let content = Arc::new(content);
     let replaced = engine
-        .write(Purpose::Grow, move |tx| {
+        .write_content(content, move |tx, content| {
             let (key, staging) = admit(tx, &on, &id)?;
             let mut staging = match staging {
                 Some(staging) => staging,

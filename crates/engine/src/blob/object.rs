@@ -1,8 +1,6 @@
 //! Block blobs as whole objects: put, get, properties, metadata, delete, lease.
 //! <https://learn.microsoft.com/rest/api/storageservices/operations-on-blobs>
 
-use std::sync::Arc;
-
 use crate::blob::content::Reader;
 use crate::blob::{LeaseAnswer, LeaseView, OnBlob, Written, state};
 use crate::clock::Timestamp;
@@ -71,10 +69,8 @@ pub async fn put(
     metadata: Metadata,
     content: Staged,
 ) -> Result<Written, Error> {
-    // The transaction owns the staged bytes: whoever stops waiting for it cannot take them away.
-    let content = Arc::new(content);
     let written = engine
-        .write(Purpose::Grow, move |tx| {
+        .write_content(content, move |tx, content| {
             let state::Place { key, blob } = state::place(tx, &on)?;
             let lease = state::admit_create(tx, &on, blob.as_ref())?;
             state::drop_staging(tx, &key)?;

@@ -1,32 +1,70 @@
 //! Appointments: what has outlived its time.
 
 use crate::blob;
+use crate::engine::Engine;
+use crate::error::Error;
 use crate::rows::codec;
 use crate::rows::due::{self, DueKind, DueRow};
-use crate::store::{Direction, KeyRange, Space, StoreError, Tx};
+use crate::store::{Direction, KeyRange, Pair, Purpose, Space, StoreError, Tx, View};
+
+use super::setbacks::is_of_a_row;
 
 /// Appointments that one transaction keeps.
 const PER_STEP: usize = 128;
 
-/// Keeps the appointments whose instant has come; answers whether more are waiting.
-pub(crate) fn keep(tx: &mut dyn Tx) -> Result<bool, StoreError> {
-    let now = tx.now();
-    let mut kept = 0;
-    let pairs: Vec<_> =
-        tx.scan(Space::Due, KeyRange::all(), Direction::Forward).take(PER_STEP).collect::<Result<_, _>>()?;
-    for (key, value) in pairs {
-        let (at, kind, id) = due::parse(&key)?;
-        if at > now {
-            return Ok(false);
-        }
-        match kind {
-            DueKind::Staging => {
-                let row: DueRow = codec::decode(Space::Due, &key, &value)?;
-                blob::blocks::expire(tx, at, id, &row.key)?;
-            }
-            DueKind::List => blob::expire_list(tx, at, id)?,
-        }
-        kept += 1;
+/// Keeps appointments whose instant has come; answers whether more may be waiting.
+pub(super) async fn keep(engine: &Engine) -> Result<bool, Error> {
+    let (now, rows) = engine.read(|view| Ok((view.now(), come(engine, view)?)))?;
+    if rows.is_empty() {
+        return Ok(false);
     }
-    Ok(kept == PER_STEP)
+    let more = rows.len() == PER_STEP;
+    match keep_all(engine, rows.clone()).await {
+        Err(error) if is_of_a_row(&error) => {
+            for row in rows {
+                let key = row.0.clone();
+                if let Err(error) = keep_all(engine, vec![row]).await {
+                    engine.clockwork().due.note(&key, now, error)?;
+                }
+            }
+        }
+        outcome => outcome?,
+    }
+    Ok(more)
+}
+
+/// The first appointments whose instant has come.
+fn come(engine: &Engine, view: &dyn View) -> Result<Vec<Pair>, Error> {
+    let (now, setbacks) = (view.now(), &engine.clockwork().due);
+    let mut rows = Vec::new();
+    for pair in view.scan(Space::Due, KeyRange::all(), Direction::Forward) {
+        let (key, value) = pair?;
+        if setbacks.holds(&key, now) {
+            continue;
+        }
+        match due::parse(&key) {
+            Ok((at, ..)) if at > now => break,
+            Ok(_) => rows.push((key, value)),
+            Err(error) => setbacks.note(&key, now, error.into())?,
+        }
+        if rows.len() == PER_STEP {
+            break;
+        }
+    }
+    Ok(rows)
+}
+
+async fn keep_all(engine: &Engine, rows: Vec<Pair>) -> Result<(), Error> {
+    engine.write(Purpose::Free, move |tx| Ok(rows.iter().try_for_each(|(key, value)| keep_one(tx, key, value))?)).await
+}
+
+fn keep_one(tx: &mut dyn Tx, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+    let (at, kind, id) = due::parse(key)?;
+    match kind {
+        DueKind::Staging => {
+            let row: DueRow = codec::decode(Space::Due, key, value)?;
+            blob::blocks::expire(tx, at, id, &row.key)
+        }
+        DueKind::List => blob::expire_list(tx, at, id),
+    }
 }

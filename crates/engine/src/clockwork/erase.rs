@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::setbacks::is_of_a_row;
 use crate::blob;
+use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::payload::refs::Target;
@@ -18,26 +20,43 @@ use crate::store::{Direction, KeyRange, Pair, Purpose, Space, StoreError, Tx, Vi
 /// Chunks of pieces that one step erases.
 const CHUNKS_PER_STEP: usize = 16;
 
-/// Erases each of `dead`, or some of what hangs below it.
-pub(super) async fn all(engine: &Engine, dead: Vec<(u64, Target)>) -> Result<(), Error> {
+/// Erases each of `dead`, or some of what hangs below it. What fails is left alone for a while.
+pub(super) async fn all(engine: &Engine, now: Timestamp, dead: Vec<(u64, Target)>) -> Result<(), Error> {
     let (bodies, parents): (Vec<_>, Vec<_>) = dead.into_iter().partition(|(_, target)| target.kind == Kind::Payload);
+    let setbacks = &engine.clockwork().dead;
     for (seq, target) in parents {
-        engine
-            .write(Purpose::Free, move |tx| {
-                let more = match target.kind {
-                    Kind::Payload => false,
-                    Kind::List => blob::erase::list(tx, ListId(target.id))?,
-                    Kind::Staging => blob::erase::staging(tx, target.id)?,
-                    Kind::Container => blob::erase::container(tx, target.id)?,
-                };
-                if !more {
-                    tx.delete(Space::Dead, &refs::dead_key(seq, target))?;
-                }
-                Ok(())
-            })
-            .await?;
+        if let Err(error) = erase_parent(engine, seq, target).await {
+            setbacks.note(&refs::dead_key(seq, target), now, error)?;
+        }
     }
-    if bodies.is_empty() { Ok(()) } else { erase_bodies(engine, bodies).await }
+    match erase_bodies(engine, bodies.clone()).await {
+        Err(error) if is_of_a_row(&error) => {
+            for (seq, target) in bodies {
+                if let Err(error) = erase_bodies(engine, vec![(seq, target)]).await {
+                    setbacks.note(&refs::dead_key(seq, target), now, error)?;
+                }
+            }
+            Ok(())
+        }
+        outcome => outcome,
+    }
+}
+
+async fn erase_parent(engine: &Engine, seq: u64, target: Target) -> Result<(), Error> {
+    engine
+        .write(Purpose::Free, move |tx| {
+            let more = match target.kind {
+                Kind::Payload => false,
+                Kind::List => blob::erase::list(tx, ListId(target.id))?,
+                Kind::Staging => blob::erase::staging(tx, target.id)?,
+                Kind::Container => blob::erase::container(tx, target.id)?,
+            };
+            if !more {
+                tx.delete(Space::Dead, &refs::dead_key(seq, target))?;
+            }
+            Ok(())
+        })
+        .await
 }
 
 /// Some dead bodies: what is known of their bytes, and which of them end with this step.
@@ -47,6 +66,9 @@ struct Bodies {
 }
 
 async fn erase_bodies(engine: &Engine, dead: Vec<(u64, Target)>) -> Result<(), Error> {
+    if dead.is_empty() {
+        return Ok(());
+    }
     // The bytes first: the rows say what is left to do if this is interrupted.
     let (bodies, pieces) = engine.blocking(move |engine| punch(engine, &dead)).await?;
     let extents: Vec<_> = pieces.iter().map(|piece| payload::extent_key(piece.segment, piece.offset)).collect();
@@ -102,10 +124,11 @@ fn forget(tx: &mut dyn Tx, bodies: &Bodies, extents: &[Vec<u8>]) -> Result<(), S
 
 /// Seals the full segments whose last upload is over.
 pub(super) async fn seal(engine: &Engine) -> Result<(), Error> {
-    for id in engine.payloads().take_quiet() {
+    for id in engine.payloads().quiet() {
         engine
             .write(Purpose::Free, move |tx| Ok(rows::put(tx, Space::Segments, segment::key(id), &SegmentRow::Sealed)?))
             .await?;
+        engine.payloads().sealed(id);
         remove_if_empty(engine, id).await?;
     }
     Ok(())
@@ -126,5 +149,9 @@ async fn remove_if_empty(engine: &Engine, id: u64) -> Result<(), Error> {
             Ok(empty)
         })
         .await?;
-    if empty { engine.blocking(move |engine| engine.payloads().unlink(id)).await } else { Ok(()) }
+    if empty && let Err(error) = engine.payloads().unlink(id).await {
+        // Its row is gone: the next start removes the file.
+        tracing::warn!(segment = id, cause = ?error, "an empty segment stays until the next start");
+    }
+    Ok(())
 }

@@ -5,6 +5,9 @@
 
 mod due;
 mod erase;
+mod setbacks;
+#[cfg(test)]
+mod tests;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -12,25 +15,35 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use crate::clock::Timestamp;
 use crate::engine::{Engine, Shared};
 use crate::error::Error;
 use crate::payload::refs::Target;
-use crate::rows::{due as due_row, refs};
-use crate::store::{Direction, KeyRange, Purpose, Space};
+use crate::rows::refs;
+use crate::store::{Direction, KeyRange, Space};
+use setbacks::Setbacks;
 
 /// How long the clockwork sleeps when nobody wakes it.
 const INTERVAL: Duration = Duration::from_secs(10);
 /// Dead things erased in one tick.
 const DEAD_PER_TICK: usize = 64;
-/// Dead rows looked at in one tick: those that readers still pin are passed over.
-const LOOKED_AT_PER_TICK: usize = 4096;
 
 /// Wakes the background task, and keeps two ticks from running at once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Clockwork {
     work: Notify,
     stopped: AtomicBool,
     turn: tokio::sync::Mutex<()>,
+    due: Setbacks,
+    dead: Setbacks,
+}
+
+impl Default for Clockwork {
+    fn default() -> Self {
+        let (due, dead) = (Setbacks::of(Space::Due), Setbacks::of(Space::Dead));
+        let stopped = AtomicBool::new(false);
+        Self { work: Notify::default(), stopped, turn: tokio::sync::Mutex::default(), due, dead }
+    }
 }
 
 impl Clockwork {
@@ -76,42 +89,39 @@ pub(crate) async fn run(clockwork: Arc<Clockwork>, shared: Weak<Shared>) {
 /// One bounded step; answers whether there is more to do now.
 pub(crate) async fn tick(engine: &Engine) -> Result<bool, Error> {
     let _turn = engine.clockwork().turn.lock().await;
-    let mut more = engine.blocking(|engine| engine.payloads().give_back()).await?;
-    if appointments_are_due(engine)? {
-        more |= engine.write(Purpose::Free, |tx| Ok(due::keep(tx)?)).await?;
-    }
+    let mut more = engine.payloads().give_back().await?;
+    more |= due::keep(engine).await?;
     erase::seal(engine).await?;
-    let dead = engine.blocking(dead).await?;
+    let (now, dead) = dead(engine).await?;
     more |= !dead.is_empty();
-    erase::all(engine, dead).await?;
+    erase::all(engine, now, dead).await?;
     Ok(more)
 }
 
-fn appointments_are_due(engine: &Engine) -> Result<bool, Error> {
-    engine.read(|view| {
-        let first = view.scan(Space::Due, KeyRange::all(), Direction::Forward).next().transpose()?;
-        match first {
-            Some((key, _)) => Ok(due_row::parse(&key)?.0 <= view.now()),
-            None => Ok(false),
-        }
-    })
-}
-
-/// What died so long ago that no snapshot shows it, and that nobody reads: in the order of death.
-fn dead(engine: &Engine) -> Result<Vec<(u64, Target)>, Error> {
+/// What died so long ago that no snapshot shows it, and that nobody reads: in the order of death. What is passed over
+/// is bounded by the readers there are; a bound on the rows looked at would let them hide all that is behind.
+async fn dead(engine: &Engine) -> Result<(Timestamp, Vec<(u64, Target)>), Error> {
     // First the horizon, then the pins: a reader pins before it lets its snapshot go.
     let horizon = engine.payloads().store().horizon();
-    engine.read(|view| {
-        let mut dead = Vec::new();
-        for pair in view.scan(Space::Dead, KeyRange::all(), Direction::Forward).take(LOOKED_AT_PER_TICK) {
-            let (seq, target) = refs::parse_dead(&pair?.0)?;
-            if seq > horizon || dead.len() == DEAD_PER_TICK {
-                break;
+    let shown = engine.clone();
+    engine
+        .scan(move |view| {
+            let (now, setbacks) = (view.now(), &shown.clockwork().dead);
+            let mut dead = Vec::new();
+            for pair in view.scan(Space::Dead, KeyRange::all(), Direction::Forward) {
+                let (key, _) = pair?;
+                match refs::parse_dead(&key) {
+                    Ok((seq, _)) if seq > horizon => break,
+                    _ if setbacks.holds(&key, now) => {}
+                    Ok((_, target)) if shown.payloads().is_pinned(target) => {}
+                    Ok(found) => dead.push(found),
+                    Err(error) => setbacks.note(&key, now, error.into())?,
+                }
+                if dead.len() == DEAD_PER_TICK {
+                    break;
+                }
             }
-            if !engine.payloads().is_pinned(target) {
-                dead.push((seq, target));
-            }
-        }
-        Ok(dead)
-    })
+            Ok((now, dead))
+        })
+        .await
 }

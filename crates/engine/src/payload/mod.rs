@@ -11,6 +11,8 @@ pub(crate) mod refs;
 mod segments;
 mod stage;
 mod sync;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use std::io::IoSliceMut;
 use std::path::PathBuf;
@@ -26,7 +28,7 @@ use crate::store::embedded::OnPoison;
 use crate::store::{Store, StoreError};
 use pins::{Pin, Pins};
 use refs::Target;
-use segments::{Place, Segment, Segments};
+use segments::{GivenUp, Place, Segment, Segments};
 use sync::SyncWorker;
 
 pub use stage::{Stage, Staged};
@@ -86,7 +88,7 @@ struct Shared {
     sync: SyncWorker,
     pins: Pins,
     /// Ranges of uploads that were given up.
-    returned: parking_lot::Mutex<mpsc::Receiver<(Arc<Segment>, u64, u64)>>,
+    returned: parking_lot::Mutex<mpsc::Receiver<GivenUp>>,
 }
 
 impl Payloads {
@@ -129,7 +131,7 @@ impl Payloads {
     /// Reads `length` bytes of `piece` from `from` on, at most to the end of the piece, after checking every frame
     /// that they touch. Callers ask for at most 256 KiB at a time.
     pub(crate) async fn read(&self, piece: &Piece, from: u32, length: u32) -> Result<Bytes, Error> {
-        let segment = self.shared.segments.get(piece.segment)?;
+        let segment = self.segment(piece.segment).await?;
         let first = from - from % FRAME_BYTES;
         let end = from.saturating_add(length).min(piece.length);
         let covered_end = end.next_multiple_of(FRAME_BYTES).min(piece.length);
@@ -137,9 +139,7 @@ impl Payloads {
         let size = (covered_end - first) as usize;
         let bytes = match read_cached(&segment, at, size) {
             Some(bytes) => bytes,
-            None => tokio::task::spawn_blocking(move || read_blocking(&segment, at, size))
-                .await
-                .map_err(|error| StoreError::Backend(format!("a read died: {error}")))??,
+            None => blocking(move || read_blocking(&segment, at, size)).await?,
         };
         for (index, frame) in bytes.chunks(FRAME_BYTES as usize).enumerate() {
             let expected = piece.frames.get((first / FRAME_BYTES) as usize + index);
@@ -151,19 +151,28 @@ impl Payloads {
         Ok(Bytes::from(bytes).slice((from - first) as usize..(end - first) as usize))
     }
 
-    /// Gives back what given-up uploads had reserved; answers whether there was any.
-    pub(crate) fn give_back(&self) -> Result<bool, Error> {
-        let returned = self.shared.returned.lock();
-        let mut any = false;
-        while let Ok((segment, offset, length)) = returned.try_recv() {
-            self.shared.segments.punch(&segment, offset, length)?;
-            any = true;
+    async fn segment(&self, id: u64) -> Result<Arc<Segment>, Error> {
+        match self.shared.segments.opened(id) {
+            Some(segment) => Ok(segment),
+            None => {
+                let shared = Arc::clone(&self.shared);
+                blocking(move || shared.segments.get(id)).await
+            }
         }
-        Ok(any)
+    }
+
+    /// Gives back what given-up uploads had reserved; answers whether any of it was.
+    pub(crate) async fn give_back(&self) -> Result<bool, Error> {
+        let ranges: Vec<_> = self.shared.returned.lock().try_iter().collect();
+        if ranges.is_empty() {
+            return Ok(false);
+        }
+        let shared = Arc::clone(&self.shared);
+        blocking(move || Ok(shared.segments.give_back(ranges))).await
     }
 
     /// Gives the bytes of `piece` back to the file system. Harmless when repeated: offsets are never used twice. Of a
-    /// file that was lost there is nothing to give back, and other bodies wait their turn.
+    /// file that was lost there is nothing to give back, and other bodies wait their turn. May block.
     pub(crate) fn punch(&self, piece: &Piece) -> Result<(), Error> {
         match self.shared.segments.find(piece.segment)? {
             Some(segment) => Ok(self.shared.segments.punch(&segment, piece.offset, piece.length.into())?),
@@ -177,18 +186,32 @@ impl Payloads {
     }
 
     /// Full segments whose last upload is over.
-    pub(crate) fn take_quiet(&self) -> Vec<u64> {
-        self.shared.segments.take_quiet()
+    pub(crate) fn quiet(&self) -> Vec<u64> {
+        self.shared.segments.quiet()
+    }
+
+    /// The row says that the segment is sealed.
+    pub(crate) fn sealed(&self, segment: u64) {
+        self.shared.segments.sealed(segment);
     }
 
     /// Removes the file of a segment that no row names any more.
-    pub(crate) fn unlink(&self, segment: u64) -> Result<(), Error> {
-        Ok(self.shared.segments.unlink(segment)?)
+    pub(crate) async fn unlink(&self, segment: u64) -> Result<(), Error> {
+        let shared = Arc::clone(&self.shared);
+        blocking(move || shared.segments.unlink(segment)).await
     }
 
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
         &self.shared.store
     }
+}
+
+/// Runs `work` on a thread that may block.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, Error> {
+    let outcome = tokio::task::spawn_blocking(work).await;
+    Ok(outcome.map_err(|error| StoreError::Backend(format!("work on segments died: {error}")))??)
 }
 
 /// The bytes, if the kernel has them all in memory: then no other thread is needed.

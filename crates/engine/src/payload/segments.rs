@@ -11,6 +11,7 @@ use std::sync::mpsc;
 use parking_lot::Mutex;
 use rustix::fs::FallocateFlags;
 
+use super::blocking;
 use crate::error::Error;
 use crate::rows;
 use crate::rows::segment::{self, SegmentRow};
@@ -29,6 +30,33 @@ pub(super) enum Place {
     Memory,
 }
 
+impl Place {
+    /// The file of a new segment, durably there.
+    fn create(&self, id: u64) -> Result<File, StoreError> {
+        match self {
+            Self::Directory(directory) => {
+                let path = directory.join(file_name(id));
+                let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
+                let file = file.map_err(|error| failed("a new segment", error))?;
+                sync_directory(directory)?;
+                Ok(file)
+            }
+            Self::Memory => rustix::fs::memfd_create("lazuli", rustix::fs::MemfdFlags::CLOEXEC)
+                .map(File::from)
+                .map_err(|error| failed("a segment in memory", error)),
+        }
+    }
+
+    fn open(&self, id: u64) -> Result<Option<File>, StoreError> {
+        let Self::Directory(directory) = self else { return Ok(None) };
+        match OpenOptions::new().read(true).write(true).open(directory.join(file_name(id))) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed(&format!("segment {id:016x}"), error)),
+        }
+    }
+}
+
 /// A segment that is open in this process.
 #[derive(Debug)]
 pub(super) struct Segment {
@@ -37,7 +65,8 @@ pub(super) struct Segment {
     /// Where the next range begins; above `limit` the segment is full.
     end: AtomicU64,
     limit: u64,
-    /// Ranges given out and neither kept nor given back.
+    /// Ranges given out and neither kept nor given back to the file system: while there are any, the segment is not
+    /// sealed, because only segments that were not are healed.
     pending: AtomicUsize,
 }
 
@@ -48,7 +77,15 @@ pub(super) struct Reservation {
     pub(super) offset: u64,
     pub(super) length: u64,
     kept: AtomicBool,
-    returns: mpsc::Sender<(Arc<Segment>, u64, u64)>,
+    returns: mpsc::Sender<GivenUp>,
+}
+
+/// A range that nobody writes and no row will name. It counts as pending until its hole is punched.
+#[derive(Debug)]
+pub(super) struct GivenUp {
+    segment: Arc<Segment>,
+    offset: u64,
+    length: u64,
 }
 
 impl Reservation {
@@ -56,15 +93,22 @@ impl Reservation {
     pub(super) fn keep(&self) {
         self.kept.store(true, Ordering::Release);
     }
+
+    /// Takes [`Self::keep`] back: the rows were not written.
+    pub(super) fn unkeep(&self) {
+        self.kept.store(false, Ordering::Release);
+    }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        if !self.kept.load(Ordering::Acquire) {
+        if self.kept.load(Ordering::Acquire) {
+            self.segment.pending.fetch_sub(1, Ordering::AcqRel);
+        } else {
+            let segment = Arc::clone(&self.segment);
             // The receiver ends only with the engine; then healing gives the range back.
-            let _ = self.returns.send((Arc::clone(&self.segment), self.offset, self.length));
+            let _ = self.returns.send(GivenUp { segment, offset: self.offset, length: self.length });
         }
-        self.segment.pending.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -80,7 +124,7 @@ pub(super) struct Segments {
     turn: AtomicUsize,
     /// Full ones whose last ranges may still be written.
     full: Mutex<Vec<Arc<Segment>>>,
-    returns: mpsc::Sender<(Arc<Segment>, u64, u64)>,
+    returns: mpsc::Sender<GivenUp>,
     cannot_punch: AtomicBool,
 }
 
@@ -91,7 +135,7 @@ impl Segments {
         segment_bytes: u64,
         writers: usize,
         reserve_bytes: u64,
-        returns: mpsc::Sender<(Arc<Segment>, u64, u64)>,
+        returns: mpsc::Sender<GivenUp>,
     ) -> Self {
         Self {
             place,
@@ -153,17 +197,8 @@ impl Segments {
             Ok::<_, StoreError>(id)
         })
         .await?;
-        let file = match &self.place {
-            Place::Directory(directory) => {
-                let file = OpenOptions::new().read(true).write(true).create_new(true).open(self.path(id));
-                let file = file.map_err(|error| failed("a new segment", error))?;
-                sync_directory(directory)?;
-                file
-            }
-            Place::Memory => rustix::fs::memfd_create("lazuli", rustix::fs::MemfdFlags::CLOEXEC)
-                .map(File::from)
-                .map_err(|error| failed("a segment in memory", error))?,
-        };
+        let place = self.place.clone();
+        let file = blocking(move || place.create(id)).await?;
         let segment = Arc::new(Segment {
             id,
             file,
@@ -175,32 +210,45 @@ impl Segments {
         Ok(segment)
     }
 
-    fn path(&self, id: u64) -> PathBuf {
-        match &self.place {
-            Place::Directory(directory) => directory.join(file_name(id)),
-            Place::Memory => PathBuf::new(),
-        }
+    /// An existing segment, if it is open already.
+    pub(super) fn opened(&self, id: u64) -> Option<Arc<Segment>> {
+        self.open.lock().get(&id).cloned()
     }
 
-    /// An existing segment.
+    /// An existing segment. May block.
     pub(super) fn get(&self, id: u64) -> Result<Arc<Segment>, StoreError> {
         self.find(id)?.ok_or_else(|| StoreError::Backend(format!("segment {id:016x} is missing")))
     }
 
-    /// A segment, if its file is there.
+    /// A segment, if its file is there. May block.
     pub(super) fn find(&self, id: u64) -> Result<Option<Arc<Segment>>, StoreError> {
-        let mut open = self.open.lock();
-        if let Some(segment) = open.get(&id) {
-            return Ok(Some(Arc::clone(segment)));
+        if let Some(segment) = self.opened(id) {
+            return Ok(Some(segment));
         }
-        let file = match OpenOptions::new().read(true).write(true).open(self.path(id)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file.map_err(|error| failed(&format!("segment {id:016x}"), error))?,
-        };
+        // Not under the lock: others go on meanwhile. Who comes second takes the first one's.
+        let Some(file) = self.place.open(id)? else { return Ok(None) };
         let full = AtomicU64::new(u64::MAX / 2);
-        let segment = Arc::new(Segment { id, file, end: full, limit: 0, pending: AtomicUsize::new(0) });
-        open.insert(id, Arc::clone(&segment));
-        Ok(Some(segment))
+        let segment = Segment { id, file, end: full, limit: 0, pending: AtomicUsize::new(0) };
+        Ok(Some(Arc::clone(self.open.lock().entry(id).or_insert_with(|| Arc::new(segment)))))
+    }
+
+    /// Punches the ranges; answers whether any was. One that fails is tried again next time. May block.
+    pub(super) fn give_back(&self, ranges: Vec<GivenUp>) -> bool {
+        let mut any = false;
+        for range in ranges {
+            match self.punch(&range.segment, range.offset, range.length) {
+                Ok(()) => {
+                    range.segment.pending.fetch_sub(1, Ordering::AcqRel);
+                    any = true;
+                }
+                Err(error) => {
+                    let segment = range.segment.id;
+                    tracing::warn!(%error, segment, offset = range.offset, "an upload's space is not given back yet");
+                    let _ = self.returns.send(range);
+                }
+            }
+        }
+        any
     }
 
     /// Gives bytes of a segment back to the file system.
@@ -230,19 +278,17 @@ impl Segments {
     }
 
     /// Full segments whose last upload is over: they can be sealed.
-    pub(super) fn take_quiet(&self) -> Vec<u64> {
-        let mut quiet = Vec::new();
-        self.full.lock().retain(|segment| {
-            let pending = segment.pending.load(Ordering::Acquire) > 0;
-            if !pending {
-                quiet.push(segment.id);
-            }
-            pending
-        });
-        quiet
+    pub(super) fn quiet(&self) -> Vec<u64> {
+        let full = self.full.lock();
+        full.iter().filter(|segment| segment.pending.load(Ordering::Acquire) == 0).map(|segment| segment.id).collect()
     }
 
-    /// Removes the file of a segment that no row names any more.
+    /// The segment is sealed.
+    pub(super) fn sealed(&self, id: u64) {
+        self.full.lock().retain(|segment| segment.id != id);
+    }
+
+    /// Removes the file of a segment that no row names any more. May block.
     pub(super) fn unlink(&self, id: u64) -> Result<(), StoreError> {
         self.open.lock().remove(&id);
         if let Place::Directory(directory) = &self.place {
@@ -273,3 +319,6 @@ pub(super) fn failed(what: &str, error: impl Into<io::Error>) -> StoreError {
         _ => StoreError::Backend(format!("{what}: {error}")),
     }
 }
+
+#[cfg(test)]
+mod tests;

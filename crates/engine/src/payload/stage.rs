@@ -133,9 +133,8 @@ impl Stage {
     }
 
     async fn begin_piece(&mut self) -> Result<(), Error> {
-        let received = self.length;
-        let stored = received - self.pending_bytes as u64;
-        let left = self.expected.map_or(u64::MAX, |expected| expected.max(received) - stored);
+        let stored: u64 = self.pieces.iter().map(|piece| u64::from(piece.length)).sum();
+        let left = self.expected.map_or(u64::MAX, |expected| expected.max(self.length).saturating_sub(stored));
         let reservation = self.payloads.shared.segments.reserve(left.min(PIECE_BYTES_MAX.into())).await?;
         let (segment, offset) = (reservation.segment.id, reservation.offset);
         self.pieces.push(Piece { segment, offset, length: 0, frames: Vec::new() });
@@ -270,7 +269,7 @@ impl Staged {
     }
 
     /// Names the body in the store. From here on the rows own the space, whether or not anybody still waits for the
-    /// transaction. The last thing a transaction body does that may fail.
+    /// transaction. If the body fails after this, it must call [`Self::unkeep`]; `Engine::write_content` does.
     pub(crate) fn keep(&self, tx: &mut dyn Tx) -> Result<PayloadId, StoreError> {
         let id = PayloadId(tx.id());
         match &self.body {
@@ -281,6 +280,14 @@ impl Staged {
             reservation.keep();
         }
         Ok(id)
+    }
+
+    /// Takes [`Self::keep`] back. Only for the transaction body itself, when it fails after all: then it is certain
+    /// that no row names the body.
+    pub(crate) fn unkeep(&self) {
+        for reservation in &self.reservations {
+            reservation.unkeep();
+        }
     }
 }
 

@@ -1,0 +1,53 @@
+use std::os::unix::fs::FileExt as _;
+
+use super::support::*;
+use crate::store::Space;
+
+#[tokio::test]
+async fn healing_punches_what_no_row_names_keeps_the_rest_and_seals() {
+    let world = World::new();
+    let engine = world.open().await;
+    let before = staged(&engine, &body(2 * MIB, 1), 100_000, None).await.unwrap();
+    let id = keep(&engine, &body(300_000, 2)).await;
+    drop(engine);
+    // The upload that nobody finished still holds its range: nothing was given back. A stranger and a tail join it.
+    let piece = world.pieces().remove(0);
+    let file = std::fs::OpenOptions::new().write(true).open(world.segment(piece.segment)).unwrap();
+    file.write_all_at(&body(2 * MIB, 3), piece.offset + MIB as u64).unwrap();
+    std::fs::write(world.segment(0xFF), body(10_000, 4)).unwrap();
+    std::fs::write(world.payloads().join("notes.txt"), "not ours").unwrap();
+    drop(before);
+    for _ in 0..3 {
+        let engine = world.open().await;
+        assert!(world.allocated() <= 320 * 1024, "{}", world.allocated());
+        assert!(!world.segment(0xFF).exists() && world.payloads().join("notes.txt").exists());
+        let segments = world.rows.all(Space::Segments);
+        assert_eq!((segments.len(), &segments[0].1[..]), (1, &[1, 1][..]), "one, sealed");
+        assert_eq!(read_all(&engine, id).await.unwrap(), body(300_000, 2));
+    }
+}
+
+#[tokio::test]
+async fn healing_removes_active_segments_without_named_bytes() {
+    let world = World::new();
+    let engine = world.open().await;
+    drop(staged(&engine, &body(MIB, 1), 100_000, None).await.unwrap());
+    drop(engine);
+    assert_eq!(world.rows.count(Space::Segments), 1);
+    // A row whose file was never created, too.
+    world.rows.set(Space::Segments, &99_u64.to_be_bytes(), &[1, 0]);
+    world.open().await;
+    assert_eq!((world.rows.count(Space::Segments), files(&world.payloads()).len()), (0, 0));
+}
+
+#[tokio::test]
+async fn healing_removes_a_sealed_segment_whose_last_body_was_erased_before_the_end() {
+    let world = World::new();
+    keep(&world.open().await, &body(300_000, 0)).await;
+    drop(world.open().await);
+    std::fs::write(world.segment(99), body(10_000, 4)).unwrap();
+    world.rows.set(Space::Segments, &99_u64.to_be_bytes(), &[1, 1]);
+    world.open().await;
+    assert_eq!((world.rows.count(Space::Segments), files(&world.payloads()).len()), (1, 1));
+    assert!(!world.segment(99).exists());
+}
