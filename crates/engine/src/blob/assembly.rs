@@ -13,7 +13,6 @@ use crate::blob::{OnBlob, Written, state};
 use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::etag::Etag;
 use crate::payload::PayloadId;
 use crate::payload::refs::{self, Target};
 use crate::properties::{HttpProperties, Metadata};
@@ -217,9 +216,9 @@ async fn finish(
 ) -> Result<Step<Written>, Error> {
     engine
         .write(Purpose::Grow, move |tx| {
-            let state::Place { key, blob } = state::place(tx, &new.on)?;
-            let lease = state::admit_create(tx, &new.on, blob.as_ref())?;
-            if !plan.basis.stands(tx, &key, blob.as_ref())? {
+            let place = state::place(tx, &new.on)?;
+            let lease = state::admit_create(tx, &new.on, place.blob.as_ref())?;
+            if !plan.basis.stands(tx, &place.key, place.blob.as_ref())? {
                 return Ok(Step::Moved);
             }
             let content = if plan.chunks.is_empty() {
@@ -236,21 +235,9 @@ async fn finish(
                 write_chunks(tx, list, &plan.chunks, done, CHUNKS_PER_TRANSACTION)?;
                 Content::Blocks(list)
             };
-            state::drop_staging(tx, &key)?;
-            if let Some(old) = &blob {
-                state::release_content(tx, old.content)?;
-            }
-            let row = BlobRow {
-                created: blob.map_or(tx.now(), |old| old.created),
-                etag: Etag::at(tx.now()),
-                length: plan.length,
-                http: new.http.clone(),
-                metadata: new.metadata.clone(),
-                lease,
-                content,
-            };
-            rows::put(tx, Space::Blobs, key, &row)?;
-            Ok(Step::Done(Written { etag: row.etag }))
+            let (http, metadata) = (new.http.clone(), new.metadata.clone());
+            let new = state::New { http, metadata, length: plan.length, content };
+            Ok(Step::Done(state::replace(tx, place, lease, new)?))
         })
         .await
 }

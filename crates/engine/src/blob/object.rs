@@ -71,23 +71,12 @@ pub async fn put(
 ) -> Result<Written, Error> {
     let written = engine
         .write_content(content, move |tx, content| {
-            let state::Place { key, blob } = state::place(tx, &on)?;
-            let lease = state::admit_create(tx, &on, blob.as_ref())?;
-            state::drop_staging(tx, &key)?;
-            if let Some(old) = &blob {
-                state::release_content(tx, old.content)?;
-            }
-            let row = BlobRow {
-                created: blob.map_or(tx.now(), |old| old.created),
-                etag: Etag::at(tx.now()),
-                length: content.length(),
-                http: http.clone(),
-                metadata: metadata.clone(),
-                lease,
-                content: if content.length() == 0 { Content::Empty } else { Content::Whole(content.keep(tx)?) },
-            };
-            rows::put(tx, Space::Blobs, key, &row)?;
-            Ok(Written { etag: row.etag })
+            let place = state::place(tx, &on)?;
+            let lease = state::admit_create(tx, &on, place.blob.as_ref())?;
+            let length = content.length();
+            let kept = if length == 0 { Content::Empty } else { Content::Whole(content.keep(tx)?) };
+            let new = state::New { http: http.clone(), metadata: metadata.clone(), length, content: kept };
+            Ok(state::replace(tx, place, lease, new)?)
         })
         .await?;
     engine.wake();

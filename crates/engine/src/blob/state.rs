@@ -1,10 +1,12 @@
 //! What every operation on containers and blobs reads first, and how a content is let go.
 
-use crate::blob::OnBlob;
+use crate::blob::{OnBlob, Written};
 use crate::error::Error;
+use crate::etag::Etag;
 use crate::lease::{Lease, Leased};
 use crate::names::ContainerAddress;
 use crate::payload::refs::{self, Target};
+use crate::properties::{HttpProperties, Metadata};
 use crate::refusal::Refusal;
 use crate::rows::blob::{BlobRow, Content};
 use crate::rows::container::ContainerRow;
@@ -68,6 +70,37 @@ pub(super) fn lease_of(blob: Option<&BlobRow>) -> Lease {
 /// The staging at a blob's key.
 pub(super) fn staging(view: &dyn View, key: &[u8]) -> Result<Option<StagingRow>, StoreError> {
     rows::get(view, Space::Stagings, key)
+}
+
+/// What a whole new blob is made of, beside its lease and its times.
+pub(super) struct New {
+    /// Stored HTTP properties.
+    pub(super) http: HttpProperties,
+    /// Its metadata.
+    pub(super) metadata: Metadata,
+    /// Bytes of content.
+    pub(super) length: u64,
+    /// Where they are; the blob takes over the reference.
+    pub(super) content: Content,
+}
+
+/// Puts a new blob at `place`, over what is there: the old content goes, and the uncommitted blocks.
+pub(super) fn replace(tx: &mut dyn Tx, place: Place, lease: Lease, new: New) -> Result<Written, StoreError> {
+    drop_staging(tx, &place.key)?;
+    if let Some(old) = &place.blob {
+        release_content(tx, old.content)?;
+    }
+    let row = BlobRow {
+        created: place.blob.map_or(tx.now(), |old| old.created),
+        etag: Etag::at(tx.now()),
+        length: new.length,
+        http: new.http,
+        metadata: new.metadata,
+        lease,
+        content: new.content,
+    };
+    rows::put(tx, Space::Blobs, place.key, &row)?;
+    Ok(Written { etag: row.etag })
 }
 
 /// Gives up the reference that a blob holds on its content.

@@ -36,6 +36,11 @@ impl<'a> Scan<'a> {
     /// Reads the next chunk: the kv first, then what overrides exactly the interval it covered.
     fn fill(&mut self) -> Result<(), StoreError> {
         let Some(range) = self.rest.take() else { return Ok(()) };
+        if self.chunk >= CHUNK_MAX {
+            // A long scan lets threads run that have little to do: a commit is a chain of them, and each would else
+            // wait for the scan's slice of the processor to end.
+            std::thread::yield_now();
+        }
         let below = (self.pull)(&range, self.direction, self.chunk)?;
         let mut covered = range.clone();
         if let Some((last, _)) = below.last().filter(|_| below.len() >= self.chunk) {
