@@ -6,13 +6,15 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::future::Shared as SharedFuture;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
 use crate::clockwork::{self, Clockwork};
 use crate::error::Error;
+use crate::names::AccountName;
 use crate::payload::{PayloadOptions, Payloads, SEGMENT_BYTES, Staged};
+use crate::policy::{AccountPolicy, Policies};
 use crate::store::embedded::{Embedded, EmbeddedOptions, GROUP_JOBS_MAX, OnPoison};
 use crate::store::kv::memory::MemoryKv;
 use crate::store::kv::sled::SledKv;
@@ -47,6 +49,8 @@ pub struct Options {
     pub group_jobs_max: usize,
     /// Where the time comes from.
     pub clock: Arc<dyn Clock>,
+    /// What the accounts' owners decided.
+    pub policies: Policies,
     /// Called once a failed write made the state on disk unknown: nothing can be written until a restart.
     pub on_poison: OnPoison,
     /// Counts the syncs that reached the disk: if the first commit makes none, the engine does not open. None skips
@@ -64,6 +68,7 @@ impl Options {
             reserve_bytes: 64 * 1024 * 1024,
             group_jobs_max: GROUP_JOBS_MAX,
             clock,
+            policies: Policies::default(),
             on_poison: Arc::new(|_| {}),
             sync_probe: None,
         }
@@ -81,6 +86,7 @@ pub(crate) struct Shared {
     payloads: Payloads,
     clockwork: Arc<Clockwork>,
     background: Mutex<Option<JoinHandle<()>>>,
+    policies: RwLock<Policies>,
     closed: SharedFuture<BoxFuture<'static, ()>>,
 }
 
@@ -121,7 +127,9 @@ impl Engine {
         };
         let store = Embedded::open(kv, store)?;
         let closed = store.closed();
-        Self::over(Arc::new(store), closed, payloads).await
+        let engine = Self::over(Arc::new(store), closed, payloads).await?;
+        engine.set_policies(options.policies);
+        Ok(engine)
     }
 
     /// An engine that keeps everything in memory. Runs inside a tokio runtime.
@@ -171,7 +179,8 @@ impl Engine {
             other => StoreError::Backend(other.to_string()),
         })?;
         let clockwork = Arc::new(Clockwork::default());
-        Ok(Self { shared: Arc::new(Shared { store, payloads, clockwork, background: Mutex::default(), closed }) })
+        let (background, policies) = (Mutex::default(), RwLock::default());
+        Ok(Self { shared: Arc::new(Shared { store, payloads, clockwork, background, policies, closed }) })
     }
 
     /// Ends background work and waits until the data directory can be opened again: also for whoever still holds a
@@ -212,6 +221,16 @@ impl Engine {
             }
             Ok(census)
         })
+    }
+
+    /// Replaces what the accounts' owners decided, for every operation that begins from now on.
+    pub fn set_policies(&self, policies: Policies) {
+        *self.shared.policies.write() = policies;
+    }
+
+    /// What the owner of `account` decided.
+    pub fn policy(&self, account: &AccountName) -> Arc<AccountPolicy> {
+        self.shared.policies.read().of(account)
     }
 
     pub(crate) fn clockwork(&self) -> &Clockwork {

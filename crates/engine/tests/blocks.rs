@@ -6,8 +6,7 @@ mod support;
 
 use lazuli_engine::Refusal;
 use lazuli_engine::blob::blocks::{self, BlockSource, COMMITTED_BLOCKS_MAX};
-use lazuli_engine::blob::object;
-use lazuli_engine::properties::{HttpProperties, Metadata};
+use lazuli_engine::blob::{Stored, object};
 use support::*;
 
 const COMMITTED: BlockSource = BlockSource::Committed;
@@ -107,8 +106,7 @@ async fn as_many_blocks_as_the_service_takes_are_committed_and_committed_again()
     let expected: String = ids.iter().map(|id| format!("<{id}>")).collect();
     for source in [UNCOMMITTED, COMMITTED] {
         let list = ids.iter().map(|id| (source, block(id))).collect();
-        let written =
-            blocks::put_block_list(&engine, on("x"), list, HttpProperties::default(), Metadata::default()).await;
+        let written = blocks::put_block_list(&engine, on("x"), list, Stored::default()).await;
         written.unwrap();
         assert_eq!(view(&engine, "x").await.length, expected.len() as u64);
         let part = read_range(&engine, on("x"), Some((7 * 49_998 + 3, 7 * 49_999 + 2))).await.unwrap();

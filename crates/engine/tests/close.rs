@@ -9,8 +9,8 @@ use std::path::Path;
 use futures_util::FutureExt as _;
 use lazuli_engine::access::PublicAccess;
 use lazuli_engine::blob::container;
-use lazuli_engine::blob::object;
-use lazuli_engine::properties::{HttpProperties, Metadata};
+use lazuli_engine::blob::{Stored, object};
+use lazuli_engine::properties::Metadata;
 use lazuli_engine::{Durability, Engine, Options};
 use support::{at, clock, on, pattern, put, read};
 
@@ -50,9 +50,7 @@ async fn closing_waits_for_clones_uploads_and_downloads() {
 
     // Those under way go on to their end.
     stage.write(pattern(300_000, 2).into()).await.unwrap();
-    object::put(&clone, on("late"), HttpProperties::default(), Metadata::default(), stage.finish().await.unwrap())
-        .await
-        .unwrap();
+    object::put(&clone, on("late"), Stored::default(), stage.finish().await.unwrap()).await.unwrap();
     drop(clone);
     assert!(closing.as_mut().now_or_never().is_none());
     let mut bytes = Vec::new();

@@ -10,11 +10,10 @@ use bytes::Bytes;
 use futures_util::future::{BoxFuture, try_join_all};
 use lazuli_engine::access::PublicAccess;
 use lazuli_engine::blob::listing::{self, ListBlobs};
-use lazuli_engine::blob::{OnBlob, container, object};
+use lazuli_engine::blob::{OnBlob, Stored, container, object};
 use lazuli_engine::clock::SystemClock;
-use lazuli_engine::condition::Conditions;
 use lazuli_engine::names::{AccountName, BlobAddress, BlobName, ContainerAddress, ContainerName};
-use lazuli_engine::properties::{HttpProperties, Metadata};
+use lazuli_engine::properties::Metadata;
 use lazuli_engine::{Engine, Options};
 use lazuli_server::sync_override;
 
@@ -62,7 +61,7 @@ fn address() -> Result<ContainerAddress, Failure> {
 fn on(name: &str) -> Result<OnBlob, Failure> {
     let blob = BlobName::parse(name).map_err(|_| "not a name")?;
     let address = BlobAddress { container: address()?, blob };
-    Ok(OnBlob { address, conditions: Conditions::default(), lease: None })
+    Ok(OnBlob::at(address))
 }
 
 /// 64 writers whose commits share flushes, against the same 64 writers where every commit has a flush of its own.
@@ -106,7 +105,7 @@ async fn create_described(engine: Engine, next: Arc<AtomicU64>) -> Result<(), Fa
         }
         let content = engine.payloads().stage(false, Some(0)).finish().await?;
         let on = on(&described(number))?;
-        object::put(&engine, on, HttpProperties::default(), Metadata::default(), content).await?;
+        object::put(&engine, on, Stored::default(), content).await?;
     }
 }
 
@@ -161,7 +160,7 @@ impl Writers {
                 stage.write(body.clone()).await?;
                 let content = stage.finish().await?;
                 let name = format!("put/{number:08}");
-                object::put(engine, on(&name)?, HttpProperties::default(), Metadata::default(), content).await?;
+                object::put(engine, on(&name)?, Stored::default(), content).await?;
             }
             Work::Describe => {
                 // A multiplier that is odd, so that all blobs have their turn in an order without order.

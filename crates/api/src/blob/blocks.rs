@@ -1,8 +1,8 @@
 //! Blocks and block lists. <https://learn.microsoft.com/rest/api/storageservices/put-block>
 
 use crc_fast::{CrcAlgorithm, checksum};
-use lazuli_engine::blob::OnBlob;
 use lazuli_engine::blob::blocks;
+use lazuli_engine::blob::{OnBlob, Stored};
 
 use super::aside;
 use super::object::{to_write, written};
@@ -31,9 +31,9 @@ pub(super) const ROUTES: &[Route] = &[
 fn unconditional(call: &Call) -> Result<OnBlob, Problem> {
     unbuilt::refuse(&call.fields)?;
     Ok(OnBlob {
-        address: call.target.blob()?,
         conditions: condition::none(&call.fields)?,
         lease: lease::held(&call.fields)?,
+        ..OnBlob::at(call.target.blob()?)
     })
 }
 
@@ -85,12 +85,12 @@ static PUT_BLOCK_LIST: Operation = Operation {
 
 async fn put_block_list(mut call: Call) -> Result<Answer, Problem> {
     let on = to_write(&call)?;
-    let (http, metadata) = (properties::of_blob(&call.fields)?, metadata::read(&call.fields)?);
+    let stored = Stored { http: properties::of_blob(&call.fields)?, metadata: metadata::read(&call.fields)? };
     let body = call.xml_body().await?;
     // Tens of thousands of entries take milliseconds to read.
     let (list, crc64) = aside(move || (block_list::parse(&body), checksum(CrcAlgorithm::Crc64Nvme, &body))).await?;
     let list = list?;
-    let put = blocks::put_block_list(&call.engine, on, list, http, metadata).await?;
+    let put = blocks::put_block_list(&call.engine, on, list, stored).await?;
     received(written(Answer::created(), put), &call, crc64)
 }
 

@@ -3,7 +3,7 @@
 mod download;
 
 use lazuli_engine::blob::object::{self, BlobView};
-use lazuli_engine::blob::{OnBlob, Written};
+use lazuli_engine::blob::{OnBlob, Stored, Written};
 
 use crate::answer::Answer;
 use crate::call::Call;
@@ -12,7 +12,7 @@ use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::{HeaderIs, NoHeader};
 use crate::route::{Route, Verb};
 use crate::version::Version;
-use crate::wire::{condition, date, digest, etag, lease, metadata, properties, unbuilt};
+use crate::wire::{condition, date, digest, etag, kind, lease, metadata, properties, unbuilt};
 
 const GET_HEAD: &[Verb] = &[Verb::Get, Verb::Head];
 const PUT: &[Verb] = &[Verb::Put];
@@ -44,9 +44,9 @@ pub(super) const ROUTES: &[Route] = &[
 pub(super) fn to_read(call: &Call) -> Result<OnBlob, Problem> {
     unbuilt::refuse(&call.fields)?;
     Ok(OnBlob {
-        address: call.target.blob()?,
         conditions: condition::read(&call.fields, call.version)?,
         lease: lease::held(&call.fields)?,
+        ..OnBlob::at(call.target.blob()?)
     })
 }
 
@@ -54,9 +54,9 @@ pub(super) fn to_read(call: &Call) -> Result<OnBlob, Problem> {
 pub(super) fn to_write(call: &Call) -> Result<OnBlob, Problem> {
     unbuilt::refuse(&call.fields)?;
     Ok(OnBlob {
-        address: call.target.blob()?,
         conditions: condition::write(&call.fields)?,
         lease: lease::held(&call.fields)?,
+        ..OnBlob::at(call.target.blob()?)
     })
 }
 
@@ -84,16 +84,15 @@ fn blob_bytes_max(version: Version) -> u64 {
 
 async fn put_blob(mut call: Call) -> Result<Answer, Problem> {
     let on = to_write(&call)?;
-    let mut http = properties::of_content(&call.fields)?;
-    let metadata = metadata::read(&call.fields)?;
+    let mut stored = Stored { http: properties::of_content(&call.fields)?, metadata: metadata::read(&call.fields)? };
     object::check_put(&call.engine, &on)?;
     let content = call.stage_body(true).await?;
     let (md5, crc64) = (content.md5(), content.crc64());
-    if let (Some(stored), Some(computed)) = (http.content_md5, md5) {
+    if let (Some(stored), Some(computed)) = (stored.http.content_md5, md5) {
         digest::check_md5(stored, computed)?;
     }
-    http.content_md5 = md5;
-    let put = object::put(&call.engine, on, http, metadata, content).await?;
+    stored.http.content_md5 = md5;
+    let put = object::put(&call.engine, on, stored, content).await?;
     Ok(written(Answer::created(), put)
         .header_opt("content-md5", md5.map(digest::md5_text))
         .header("x-ms-content-crc64", digest::crc64_text(crc64)))
@@ -119,7 +118,7 @@ async fn get_properties(call: Call) -> Result<Answer, Problem> {
 fn described(answer: Answer, blob: &BlobView) -> Answer {
     let answer = etag::onto(answer, blob.etag)
         .header("accept-ranges", "bytes")
-        .header("x-ms-blob-type", "BlockBlob")
+        .header("x-ms-blob-type", kind::name(blob.kind))
         .header("x-ms-creation-time", date::rfc1123(blob.created))
         .header("x-ms-server-encrypted", "true")
         .header("x-ms-access-tier", "Hot")
@@ -226,13 +225,11 @@ mod tests {
     fn a_read_describes_the_blob() {
         let august = Timestamp::from_unix_seconds(1_785_542_400);
         let blob = BlobView {
-            name: BlobName::parse("a").unwrap(),
-            etag: Etag::at(august),
-            created: august,
             length: 11,
             http: HttpProperties { cache_control: Some("no-cache".into()), ..HttpProperties::default() },
             metadata: Metadata(vec![("Owner".into(), "Ann".into())]),
             lease: LeaseView { state: LeaseState::Leased, duration: Some(LeaseDuration::Seconds(15)) },
+            ..BlobView::new(BlobName::parse("a").unwrap(), Etag::at(august))
         };
         let answer = described(Answer::ok(), &blob);
         let expected = [

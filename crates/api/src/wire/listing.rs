@@ -11,7 +11,7 @@ pub use request::{BlobIncludes, PAGE_MAX, Paging, blob_includes, container_metad
 
 use crate::version::Version;
 use crate::wire::xml::Writer;
-use crate::wire::{acl, date, digest, etag, lease, properties};
+use crate::wire::{acl, date, digest, etag, kind, lease, properties};
 
 /// What stays as it is in a name that is escaped because XML cannot carry it.
 const UNESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
@@ -103,7 +103,7 @@ fn blob(xml: &mut Writer, view: &BlobView, head: &BlobsHead<'_>) {
     xml.text("Content-MD5", &http.content_md5.map(digest::md5_text).unwrap_or_default());
     xml.text("Cache-Control", http.cache_control.as_deref().unwrap_or_default());
     xml.text("Content-Disposition", http.content_disposition.as_deref().unwrap_or_default());
-    xml.text("BlobType", "BlockBlob");
+    xml.text("BlobType", kind::name(view.kind));
     xml.text("AccessTier", "Hot");
     xml.text("AccessTierInferred", "true");
     lease_elements(xml, &view.lease);

@@ -1,6 +1,6 @@
 //! Headers and bodies of the protocol, turned into the engine's types and back. Pure functions, no I/O.
 //!
-//! In reading order: the small field types ([`date`], [`etag`], [`range`], [`digest`]), the groups of headers
+//! In reading order: the small field types ([`date`], [`etag`], [`kind`], [`range`], [`digest`]), the groups of headers
 //! ([`condition`], [`lease`], [`properties`], [`metadata`]), what is refused because it is not built ([`unbuilt`]), and
 //! the XML bodies ([`xml`], [`acl`], [`block_list`], [`listing`]).
 
@@ -10,7 +10,7 @@ pub mod condition;
 pub mod date;
 pub mod digest;
 pub mod etag;
-
+pub mod kind;
 pub mod lease;
 pub mod listing;
 pub mod metadata;

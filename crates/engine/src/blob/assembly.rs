@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::blob::blocks::{BlockId, BlockSource, entries, uncommitted_blocks};
-use crate::blob::{OnBlob, Written, state};
+use crate::blob::kind::BlobKind;
+use crate::blob::{OnBlob, Stored, Written, state};
 use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::payload::PayloadId;
 use crate::payload::refs::{self, Target};
-use crate::properties::{HttpProperties, Metadata};
 use crate::refusal::Refusal;
 use crate::rows;
 use crate::rows::blob::{BlobRow, Content};
@@ -75,8 +75,7 @@ pub(super) async fn commit(
     engine: &Engine,
     on: OnBlob,
     blocks: Vec<(BlockSource, BlockId)>,
-    http: HttpProperties,
-    metadata: Metadata,
+    stored: Stored,
 ) -> Result<Written, Error> {
     let (on, blocks) = (Arc::new(on), Arc::new(blocks));
     for _ in 0..ATTEMPTS_MAX {
@@ -86,7 +85,7 @@ pub(super) async fn commit(
             Step::Done(progress) => progress,
             Step::Moved => continue,
         };
-        let blob = Blob { on: Arc::clone(&on), http: http.clone(), metadata: metadata.clone() };
+        let blob = Blob { on: Arc::clone(&on), stored: stored.clone() };
         let outcome = finish(engine, blob, Arc::clone(&plan), building, done).await;
         if !matches!(outcome, Ok(Step::Done(_)))
             && let Some(building) = building
@@ -104,7 +103,7 @@ pub(super) async fn commit(
 /// Finds every block. Refuses what would be refused anyway before it looks.
 fn look_up(view: &dyn View, on: &OnBlob, blocks: &[(BlockSource, BlockId)]) -> Result<Plan, Error> {
     let state::Place { key, blob } = state::place(view, on)?;
-    state::admit_create(view, on, blob.as_ref())?;
+    state::admit_create(view, on, blob.as_ref(), BlobKind::Block)?;
     let staging = state::staging(view, &key)?;
     let mut uncommitted = HashMap::new();
     if let Some(staging) = staging {
@@ -202,8 +201,7 @@ async fn build(engine: &Engine, on: &Arc<OnBlob>, plan: &Arc<Plan>) -> Result<St
 /// What the last transaction stores beside the content.
 struct Blob {
     on: Arc<OnBlob>,
-    http: HttpProperties,
-    metadata: Metadata,
+    stored: Stored,
 }
 
 /// Writes the last chunks and makes the list the blob's content.
@@ -217,7 +215,7 @@ async fn finish(
     engine
         .write(Purpose::Grow, move |tx| {
             let place = state::place(tx, &new.on)?;
-            let lease = state::admit_create(tx, &new.on, place.blob.as_ref())?;
+            let lease = state::admit_create(tx, &new.on, place.blob.as_ref(), BlobKind::Block)?;
             if !plan.basis.stands(tx, &place.key, place.blob.as_ref())? {
                 return Ok(Step::Moved);
             }
@@ -235,8 +233,8 @@ async fn finish(
                 write_chunks(tx, list, &plan.chunks, done, CHUNKS_PER_TRANSACTION)?;
                 Content::Blocks(list)
             };
-            let (http, metadata) = (new.http.clone(), new.metadata.clone());
-            let new = state::New { http, metadata, length: plan.length, content };
+            let stored = new.stored.clone();
+            let new = state::New { kind: BlobKind::Block, stored, length: plan.length, content, copy: None };
             Ok(Step::Done(state::replace(tx, place, lease, new)?))
         })
         .await

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::blob::{OnBlob, Written, assembly, state};
+use crate::blob::kind::BlobKind;
+use crate::blob::{OnBlob, Stored, Written, assembly, state};
 use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::lease::Leased;
 use crate::payload::Staged;
 use crate::payload::refs::{self, Target};
-use crate::properties::{HttpProperties, Metadata};
 use crate::refusal::Refusal;
 use crate::rows::blob::Content;
 use crate::rows::due::{self, DueKind, DueRow};
@@ -55,6 +55,9 @@ fn admit(view: &dyn View, on: &OnBlob, id: &BlockId) -> Result<(Vec<u8>, Option<
     let state::Place { key, blob } = state::place(view, on)?;
     // An ended lease is not forgotten here: the committed blob stays as it is.
     state::lease_of(blob.as_ref()).guard_write(view.now(), on.lease, Leased::Blob)?;
+    if blob.is_some_and(|blob| !blob.kind.is_like(BlobKind::Block)) {
+        return Err(Refusal::BlobKindMismatch.into());
+    }
     let staging = state::staging(view, &key)?;
     if staging.is_some_and(|staging| usize::from(staging.block_id_bytes) != id.0.len()) {
         return Err(Refusal::BlockIdLengthDiffers.into());
@@ -126,10 +129,9 @@ pub async fn put_block_list(
     engine: &Engine,
     on: OnBlob,
     blocks: Vec<(BlockSource, BlockId)>,
-    http: HttpProperties,
-    metadata: Metadata,
+    stored: Stored,
 ) -> Result<Written, Error> {
-    assembly::commit(engine, on, blocks, http, metadata).await
+    assembly::commit(engine, on, blocks, stored).await
 }
 
 /// A block of a list.

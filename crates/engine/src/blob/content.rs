@@ -54,7 +54,8 @@ impl Reader {
         let target = match content {
             Content::Empty => None,
             Content::Whole(payload) => Some(Target::payload(payload)),
-            Content::Blocks(list) => Some(Target::list(list)),
+            Content::Blocks(list) | Content::Log(list) => Some(Target::list(list)),
+            Content::Pages { epoch, .. } => Some(Target::pages(epoch)),
         };
         Self {
             content,
@@ -137,7 +138,8 @@ impl Reader {
         let list = match self.content {
             Content::Empty => return Err(lost("an empty content has bytes")),
             Content::Whole(payload) => return Ok((0, payload, self.length)),
-            Content::Blocks(list) => list,
+            Content::Blocks(list) | Content::Log(list) => list,
+            Content::Pages { .. } => return Err(lost("pages are not in a list")),
         };
         for _ in 0..2 {
             while let Some((first, entry)) = self.blocks.front() {

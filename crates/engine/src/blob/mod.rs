@@ -3,6 +3,8 @@
 pub mod blocks;
 pub mod container;
 pub mod content;
+pub mod copying;
+pub mod kind;
 pub mod listing;
 pub mod object;
 
@@ -17,6 +19,7 @@ use crate::condition::Conditions;
 use crate::etag::Etag;
 use crate::lease::{Lease, LeaseDuration, LeaseId, LeaseState};
 use crate::names::{BlobAddress, ContainerAddress};
+use crate::properties::{HttpProperties, Metadata};
 
 /// A read or write of one blob, with all that decides whether it may happen.
 #[derive(Clone, Debug)]
@@ -27,6 +30,22 @@ pub struct OnBlob {
     pub conditions: Conditions,
     /// The lease that the caller says it holds.
     pub lease: Option<LeaseId>,
+}
+
+impl OnBlob {
+    /// The blob at `address`, whatever its state.
+    pub fn at(address: BlobAddress) -> Self {
+        Self { address, conditions: Conditions::default(), lease: None }
+    }
+}
+
+/// What a client says about a whole new blob, beside its content.
+#[derive(Clone, Debug, Default)]
+pub struct Stored {
+    /// HTTP properties.
+    pub http: HttpProperties,
+    /// Metadata.
+    pub metadata: Metadata,
 }
 
 /// A read or write of one container, with all that decides whether it may happen.

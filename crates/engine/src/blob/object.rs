@@ -2,20 +2,25 @@
 //! <https://learn.microsoft.com/rest/api/storageservices/operations-on-blobs>
 
 use crate::blob::content::Reader;
-use crate::blob::{LeaseAnswer, LeaseView, OnBlob, Written, state};
+use crate::blob::copying::CopyState;
+use crate::blob::kind::BlobKind;
+use crate::blob::{LeaseAnswer, LeaseView, OnBlob, Stored, Written, state};
 use crate::clock::Timestamp;
+use crate::encryption::Encryption;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::etag::Etag;
-use crate::lease::LeaseAction;
+use crate::lease::{LeaseAction, LeaseState};
 use crate::names::BlobName;
 use crate::payload::Staged;
 use crate::properties::{HttpProperties, Metadata};
+use crate::protection::Protection;
 use crate::range::{ByteRange, RangeRequest};
 use crate::refusal::Refusal;
 use crate::rows;
 use crate::rows::blob::{BlobRow, Content};
 use crate::store::{Purpose, Space};
+use crate::tier::TierState;
 
 /// A blob as a reader sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +31,10 @@ pub struct BlobView {
     pub etag: Etag,
     /// When the blob was first created.
     pub created: Timestamp,
+    /// The version that it is, where versions are kept.
+    pub version: Option<Timestamp>,
+    /// What kind of blob it is.
+    pub kind: BlobKind,
     /// Bytes of content.
     pub length: u64,
     /// Stored HTTP properties.
@@ -34,18 +43,59 @@ pub struct BlobView {
     pub metadata: Metadata,
     /// Its lease.
     pub lease: LeaseView,
+    /// How many tags it has.
+    pub tags: u8,
+    /// Its access tier, once one was set.
+    pub tier: Option<TierState>,
+    /// The copy that made it.
+    pub copy: Option<CopyState>,
+    /// When it expires.
+    pub expires: Option<Timestamp>,
+    /// What protects it from overwriting and deleting.
+    pub protection: Protection,
+    /// Under which key it is stored.
+    pub encryption: Encryption,
 }
 
 impl BlobView {
+    /// A block blob without content that was just made, with nothing stored beside it.
+    pub fn new(name: BlobName, etag: Etag) -> Self {
+        Self {
+            name,
+            etag,
+            created: etag.committed(),
+            version: None,
+            kind: BlobKind::Block,
+            length: 0,
+            http: HttpProperties::default(),
+            metadata: Metadata::default(),
+            lease: LeaseView { state: LeaseState::Available, duration: None },
+            tags: 0,
+            tier: None,
+            copy: None,
+            expires: None,
+            protection: Protection::default(),
+            encryption: Encryption::Account,
+        }
+    }
+
     pub(super) fn of(name: BlobName, row: BlobRow, now: Timestamp) -> Self {
         Self {
             name,
             etag: row.etag,
             created: row.created,
+            version: row.version,
+            kind: row.kind,
             length: row.length,
             http: row.http,
             metadata: row.metadata,
             lease: LeaseView::of(&row.lease, now),
+            tags: row.tags,
+            tier: row.tier,
+            copy: row.copy,
+            expires: row.expires,
+            protection: row.protection,
+            encryption: row.encryption,
         }
     }
 }
@@ -54,7 +104,7 @@ impl BlobView {
 pub fn check_put(engine: &Engine, on: &OnBlob) -> Result<(), Error> {
     engine.read(|view| {
         let place = state::place(view, on)?;
-        state::admit_create(view, on, place.blob.as_ref()).map(|_| ())
+        state::admit_create(view, on, place.blob.as_ref(), BlobKind::Block).map(|_| ())
     })
 }
 
@@ -62,20 +112,14 @@ pub fn check_put(engine: &Engine, on: &OnBlob) -> Result<(), Error> {
 ///
 /// Replaces content, properties and metadata; keeps a held lease; drops the blob's uncommitted blocks.
 /// Refuses `ContainerNotFound`, `BlobExists`, `ConditionFailed` and the lease refusals.
-pub async fn put(
-    engine: &Engine,
-    on: OnBlob,
-    http: HttpProperties,
-    metadata: Metadata,
-    content: Staged,
-) -> Result<Written, Error> {
+pub async fn put(engine: &Engine, on: OnBlob, stored: Stored, content: Staged) -> Result<Written, Error> {
     let written = engine
         .write_content(content, move |tx, content| {
             let place = state::place(tx, &on)?;
-            let lease = state::admit_create(tx, &on, place.blob.as_ref())?;
+            let lease = state::admit_create(tx, &on, place.blob.as_ref(), BlobKind::Block)?;
             let length = content.length();
             let kept = if length == 0 { Content::Empty } else { Content::Whole(content.keep(tx)?) };
-            let new = state::New { http: http.clone(), metadata: metadata.clone(), length, content: kept };
+            let new = state::New { kind: BlobKind::Block, stored: stored.clone(), length, content: kept, copy: None };
             Ok(state::replace(tx, place, lease, new)?)
         })
         .await?;

@@ -1,12 +1,15 @@
 //! What every operation on containers and blobs reads first, and how a content is let go.
 
-use crate::blob::{OnBlob, Written};
+use crate::blob::copying::CopyState;
+use crate::blob::kind::BlobKind;
+use crate::blob::{OnBlob, Stored, Written};
+use crate::encryption::Encryption;
 use crate::error::Error;
 use crate::etag::Etag;
 use crate::lease::{Lease, Leased};
 use crate::names::ContainerAddress;
 use crate::payload::refs::{self, Target};
-use crate::properties::{HttpProperties, Metadata};
+use crate::protection::Protection;
 use crate::refusal::Refusal;
 use crate::rows::blob::{BlobRow, Content};
 use crate::rows::container::ContainerRow;
@@ -56,10 +59,20 @@ pub(super) fn writable(view: &dyn View, on: &OnBlob) -> Result<(Vec<u8>, BlobRow
     Ok((key, blob))
 }
 
-/// Whether a write may create or replace the blob; answers the lease that it has from then on.
-pub(super) fn admit_create(view: &dyn View, on: &OnBlob, existing: Option<&BlobRow>) -> Result<Lease, Error> {
+/// Whether a write may create or replace the blob by one of `kind`; answers the lease that it has from then on.
+/// A blob never changes its kind: conditions, then lease, then kind.
+pub(super) fn admit_create(
+    view: &dyn View,
+    on: &OnBlob,
+    existing: Option<&BlobRow>,
+    kind: BlobKind,
+) -> Result<Lease, Error> {
     on.conditions.judge_create(existing.map(|blob| blob.etag))?;
-    Ok(lease_of(existing).guard_write(view.now(), on.lease, Leased::Blob)?)
+    let lease = lease_of(existing).guard_write(view.now(), on.lease, Leased::Blob)?;
+    if existing.is_some_and(|blob| !blob.kind.is_like(kind)) {
+        return Err(Refusal::BlobKindMismatch.into());
+    }
+    Ok(lease)
 }
 
 /// The lease recorded; a blob that does not exist has none.
@@ -74,14 +87,16 @@ pub(super) fn staging(view: &dyn View, key: &[u8]) -> Result<Option<StagingRow>,
 
 /// What a whole new blob is made of, beside its lease and its times.
 pub(super) struct New {
-    /// Stored HTTP properties.
-    pub(super) http: HttpProperties,
-    /// Its metadata.
-    pub(super) metadata: Metadata,
+    /// What kind of blob it is.
+    pub(super) kind: BlobKind,
+    /// What the client says about it.
+    pub(super) stored: Stored,
     /// Bytes of content.
     pub(super) length: u64,
     /// Where they are; the blob takes over the reference.
     pub(super) content: Content,
+    /// The copy that made it.
+    pub(super) copy: Option<CopyState>,
 }
 
 /// Puts a new blob at `place`, over what is there: the old content goes, and the uncommitted blocks.
@@ -93,11 +108,19 @@ pub(super) fn replace(tx: &mut dyn Tx, place: Place, lease: Lease, new: New) -> 
     let row = BlobRow {
         created: place.blob.map_or(tx.now(), |old| old.created),
         etag: Etag::at(tx.now()),
+        version: None,
+        kind: new.kind,
         length: new.length,
-        http: new.http,
-        metadata: new.metadata,
+        http: new.stored.http,
+        metadata: new.stored.metadata,
         lease,
         content: new.content,
+        tags: 0,
+        tier: None,
+        copy: new.copy,
+        expires: None,
+        protection: Protection::default(),
+        encryption: Encryption::Account,
     };
     rows::put(tx, Space::Blobs, place.key, &row)?;
     Ok(Written { etag: row.etag })
@@ -108,7 +131,8 @@ pub(super) fn release_content(tx: &mut dyn Tx, content: Content) -> Result<(), S
     match content {
         Content::Empty => Ok(()),
         Content::Whole(payload) => refs::release(tx, Target::payload(payload)),
-        Content::Blocks(list) => refs::release(tx, Target::list(list)),
+        Content::Blocks(list) | Content::Log(list) => refs::release(tx, Target::list(list)),
+        Content::Pages { epoch, .. } => refs::release(tx, Target::pages(epoch)),
     }
 }
 

@@ -46,7 +46,7 @@ async fn erase_parent(engine: &Engine, seq: u64, target: Target) -> Result<(), E
     engine
         .write(Purpose::Free, move |tx| {
             let more = match target.kind {
-                Kind::Payload => false,
+                Kind::Payload | Kind::Pages => false,
                 Kind::List => blob::erase::list(tx, ListId(target.id))?,
                 Kind::Staging => blob::erase::staging(tx, target.id)?,
                 Kind::Container => blob::erase::container(tx, target.id)?,

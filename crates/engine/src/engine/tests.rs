@@ -4,11 +4,10 @@ use bytes::Bytes;
 
 use super::*;
 use crate::access::PublicAccess;
-use crate::blob::{OnBlob, container, object};
+use crate::blob::{OnBlob, Stored, container, object};
 use crate::clock::{HeldClock, Timestamp};
-use crate::condition::Conditions;
 use crate::names::{AccountName, BlobAddress, BlobName, ContainerAddress, ContainerName};
-use crate::properties::{HttpProperties, Metadata};
+use crate::properties::Metadata;
 use crate::rows;
 use crate::rows::segment::{self, SegmentRow};
 
@@ -44,14 +43,14 @@ fn at() -> ContainerAddress {
 
 fn on(blob: &str) -> OnBlob {
     let address = BlobAddress { container: at(), blob: BlobName::parse(blob).unwrap() };
-    OnBlob { address, conditions: Conditions::default(), lease: None }
+    OnBlob::at(address)
 }
 
 async fn put(engine: &Engine, blob: &str, bytes: Vec<u8>) {
     let mut stage = engine.payloads().stage(false, Some(bytes.len() as u64));
     stage.write(Bytes::from(bytes)).await.unwrap();
     let staged = stage.finish().await.unwrap();
-    object::put(engine, on(blob), HttpProperties::default(), Metadata::default(), staged).await.unwrap();
+    object::put(engine, on(blob), Stored::default(), staged).await.unwrap();
 }
 
 fn files(directory: &Path) -> usize {

@@ -27,6 +27,11 @@ impl Target {
         Self { kind: Kind::Staging, id }
     }
 
+    /// An epoch of a map of pages.
+    pub(crate) fn pages(epoch: u64) -> Self {
+        Self { kind: Kind::Pages, id: epoch }
+    }
+
     /// A container's incarnation.
     pub(crate) fn container(id: u64) -> Self {
         Self { kind: Kind::Container, id }

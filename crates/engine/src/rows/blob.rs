@@ -2,23 +2,32 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::blob::copying::CopyState;
+use crate::blob::kind::BlobKind;
 use crate::clock::Timestamp;
+use crate::encryption::Encryption;
 use crate::etag::Etag;
 use crate::lease::Lease;
 use crate::names::BlobName;
 use crate::payload::PayloadId;
 use crate::properties::{HttpProperties, Metadata};
+use crate::protection::Protection;
 use crate::rows::codec::{KeyReader, KeyWriter, Row};
 use crate::rows::list::ListId;
 use crate::store::{Space, StoreError};
+use crate::tier::TierState;
 
-/// A committed block blob.
+/// A committed blob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlobRow {
     /// When the blob was first created.
     pub created: Timestamp,
     /// Its version.
     pub etag: Etag,
+    /// The version that it is, where versions are kept.
+    pub version: Option<Timestamp>,
+    /// What kind of blob it is.
+    pub kind: BlobKind,
     /// Bytes of content.
     pub length: u64,
     /// Stored HTTP properties.
@@ -29,6 +38,18 @@ pub struct BlobRow {
     pub lease: Lease,
     /// Where the bytes are.
     pub content: Content,
+    /// How many tags it has; they lie in a row of their own.
+    pub tags: u8,
+    /// Its access tier, once one was set.
+    pub tier: Option<TierState>,
+    /// The copy that made it.
+    pub copy: Option<CopyState>,
+    /// When it expires.
+    pub expires: Option<Timestamp>,
+    /// What protects it from overwriting and deleting.
+    pub protection: Protection,
+    /// Under which key it is stored.
+    pub encryption: Encryption,
 }
 
 impl Row for BlobRow {
@@ -44,6 +65,15 @@ pub enum Content {
     Whole(PayloadId),
     /// In a committed block list.
     Blocks(ListId),
+    /// In the first bytes of a list that may still grow: the blob was appended to.
+    Log(ListId),
+    /// In pages: those of a map, as of one of its epochs.
+    Pages {
+        /// The map.
+        map: u64,
+        /// The epoch.
+        epoch: u64,
+    },
 }
 
 /// The key of the blob `name` in the container `incarnation`.
@@ -95,14 +125,22 @@ mod tests {
         let row = BlobRow {
             created: Timestamp::from_ticks(1),
             etag: Etag::at(Timestamp::from_ticks(2)),
+            version: None,
+            kind: BlobKind::Block,
             length: 3,
             http: HttpProperties { content_type: Some("t".into()), ..HttpProperties::default() },
             metadata: Metadata::default(),
             lease: Lease::Available,
             content: Content::Whole(PayloadId(9)),
+            tags: 4,
+            tier: None,
+            copy: None,
+            expires: None,
+            protection: Protection::default(),
+            encryption: Encryption::Account,
         };
         let bytes = encode(&row).unwrap();
-        assert_eq!(bytes, [1, 1, 2, 3, 0, 1, 1, b't', 0, 0, 0, 0, 0, 0, 1, 9]);
+        assert_eq!(bytes, [1, 1, 2, 0, 0, 3, 0, 1, 1, b't', 0, 0, 0, 0, 0, 0, 1, 9, 4, 0, 0, 0, 0, 0, 0]);
         assert_eq!(decode::<BlobRow>(Space::Blobs, b"k", &bytes).unwrap(), row);
     }
 }

@@ -18,6 +18,8 @@ pub enum Kind {
     Staging = 3,
     /// A container's incarnation.
     Container = 4,
+    /// An epoch of a map of pages.
+    Pages = 5,
 }
 
 /// A thing with references.
@@ -59,6 +61,7 @@ pub fn parse_dead(key: &[u8]) -> Result<(u64, Target), StoreError> {
         2 => Kind::List,
         3 => Kind::Staging,
         4 => Kind::Container,
+        5 => Kind::Pages,
         _ => return Err(reader.corrupt("unknown kind")),
     };
     let target = Target { kind, id: reader.u64()? };
@@ -73,7 +76,8 @@ mod tests {
 
     #[test]
     fn rows_on_disk_look_like_this_for_ever() {
-        for (kind, number) in [(Kind::Payload, 1), (Kind::List, 2), (Kind::Staging, 3), (Kind::Container, 4)] {
+        let kinds = [Kind::Payload, Kind::List, Kind::Staging, Kind::Container, Kind::Pages];
+        for (kind, number) in kinds.into_iter().zip(1..) {
             let target = Target { kind, id: 5 };
             assert_eq!(key(target), [number, 0, 0, 0, 0, 0, 0, 0, 5]);
             assert_eq!(dead_key(6, target), [0, 0, 0, 0, 0, 0, 0, 6, number, 0, 0, 0, 0, 0, 0, 0, 5]);

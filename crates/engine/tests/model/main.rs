@@ -36,7 +36,7 @@ use lazuli_engine::{Durability, Engine, Error, Options, Refusal};
 use proptest::prelude::*;
 
 use steps::{BLOBS, CONTAINERS, Deed, Given, Name, On, Step, Wait};
-use world::{World, http, metadata};
+use world::{World, http, metadata, stored};
 
 /// What passes before every step. Longer than all commits of a step need ticks, so that the clock stays ahead of them.
 const MOMENT: Duration = Duration::from_millis(2);
@@ -112,7 +112,7 @@ impl Pair {
     fn on(&self, on: On) -> OnBlob {
         let blob = BlobName::parse(on.blob).unwrap();
         let address = BlobAddress { container: address(on.container), blob };
-        OnBlob { address, conditions: self.world.conditions(on), lease: on.lease }
+        OnBlob { conditions: self.world.conditions(on), lease: on.lease, ..OnBlob::at(address) }
     }
 
     async fn stage(&self, bytes: &[u8]) -> Staged {
@@ -191,7 +191,7 @@ impl Pair {
         match deed {
             Deed::Put(on, mark, content) => {
                 let staged = self.stage(&content.bytes()).await;
-                let got = answer(object::put(self.engine(), self.on(on), http(mark), metadata(mark), staged).await);
+                let got = answer(object::put(self.engine(), self.on(on), stored(mark), staged).await);
                 let etag = self.version(&got);
                 assert_eq!(got.map(|_| ()), self.world.put(on, mark, content.bytes(), now, etag));
             }
@@ -202,8 +202,7 @@ impl Pair {
             }
             Deed::Commit(on, mark, list) => {
                 let list: Vec<_> = list.into_iter().map(|(source, id)| (source, block(id))).collect();
-                let commit =
-                    blocks::put_block_list(self.engine(), self.on(on), list.clone(), http(mark), metadata(mark));
+                let commit = blocks::put_block_list(self.engine(), self.on(on), list.clone(), stored(mark));
                 let got = answer(commit.await);
                 let etag = self.version(&got);
                 assert_eq!(got.map(|_| ()), self.world.commit(on, mark, &list, now, etag));

@@ -7,7 +7,7 @@ use lazuli_engine::Refusal;
 use lazuli_engine::blob::blocks::{BlockId, BlockLists, BlockSource, BlockView, CommittedBlob};
 use lazuli_engine::blob::listing::Entry;
 use lazuli_engine::blob::object::BlobView;
-use lazuli_engine::blob::{LeaseAnswer, Written};
+use lazuli_engine::blob::{LeaseAnswer, Stored, Written};
 use lazuli_engine::clock::Timestamp;
 use lazuli_engine::condition::{Conditions, EtagSet};
 use lazuli_engine::etag::Etag;
@@ -51,15 +51,18 @@ pub(crate) struct Thing {
 impl Thing {
     pub(crate) fn view(&self, name: Name, now: Timestamp) -> BlobView {
         BlobView {
-            name: BlobName::parse(name).unwrap(),
-            etag: self.etag,
             created: self.created,
             length: self.content.len() as u64,
             http: self.http.clone(),
             metadata: self.metadata.clone(),
             lease: self.hold.view(now),
+            ..BlobView::new(BlobName::parse(name).unwrap(), self.etag)
         }
     }
+}
+
+pub(crate) fn stored(mark: u8) -> Stored {
+    Stored { http: http(mark), metadata: metadata(mark) }
 }
 
 pub(crate) fn metadata(mark: u8) -> Metadata {

@@ -9,13 +9,13 @@ use bytes::Bytes;
 use lazuli_engine::access::PublicAccess;
 use lazuli_engine::blob::blocks::{self, BlockId, BlockSource};
 use lazuli_engine::blob::object::{self, BlobView};
-use lazuli_engine::blob::{OnBlob, OnContainer, Written, container};
+use lazuli_engine::blob::{OnBlob, OnContainer, Stored, Written, container};
 use lazuli_engine::clock::{HeldClock, Timestamp};
 use lazuli_engine::condition::{Conditions, EtagSet};
 use lazuli_engine::lease::LeaseId;
 use lazuli_engine::names::{AccountName, BlobAddress, BlobName, ContainerAddress, ContainerName};
 use lazuli_engine::payload::Staged;
-use lazuli_engine::properties::{HttpProperties, Metadata};
+use lazuli_engine::properties::Metadata;
 use lazuli_engine::range::RangeRequest;
 use lazuli_engine::{Engine, Error, Refusal};
 
@@ -39,11 +39,7 @@ pub fn at(container: &str) -> ContainerAddress {
 }
 
 pub fn on(blob: &str) -> OnBlob {
-    OnBlob {
-        address: BlobAddress { container: at("photos"), blob: BlobName::parse(blob).unwrap() },
-        conditions: Conditions::default(),
-        lease: None,
-    }
+    OnBlob::at(BlobAddress { container: at("photos"), blob: BlobName::parse(blob).unwrap() })
 }
 
 pub fn on_container(container: &str) -> OnContainer {
@@ -77,7 +73,7 @@ pub async fn staged(engine: &Engine, bytes: impl Into<Bytes>) -> Staged {
 
 pub async fn put(engine: &Engine, on: OnBlob, bytes: impl Into<Bytes>) -> Result<Written, Error> {
     let content = staged(engine, bytes).await;
-    object::put(engine, on, HttpProperties::default(), Metadata::default(), content).await
+    object::put(engine, on, Stored::default(), content).await
 }
 
 pub async fn put_block(engine: &Engine, on: OnBlob, id: &str, bytes: impl Into<Bytes>) -> Result<(), Error> {
@@ -91,7 +87,7 @@ pub fn block(id: &str) -> BlockId {
 
 pub async fn commit(engine: &Engine, on: OnBlob, list: &[(BlockSource, &str)]) -> Result<Written, Error> {
     let list = list.iter().map(|(source, id)| (*source, block(id))).collect();
-    blocks::put_block_list(engine, on, list, HttpProperties::default(), Metadata::default()).await
+    blocks::put_block_list(engine, on, list, Stored::default()).await
 }
 
 pub async fn read(engine: &Engine, on: OnBlob) -> Result<Vec<u8>, Error> {

@@ -18,13 +18,12 @@ fn august() -> Timestamp {
 
 fn view(name: &str) -> BlobView {
     BlobView {
-        name: BlobName::parse(name).unwrap(),
-        etag: Etag::at(august()),
         created: august().after(Duration::ZERO),
         length: 11,
         http: HttpProperties { content_md5: Some([0; 16]), ..HttpProperties::default() },
         metadata: Metadata(vec![("Key".into(), "a & b".into())]),
         lease: AVAILABLE,
+        ..BlobView::new(BlobName::parse(name).unwrap(), Etag::at(august()))
     }
 }
 

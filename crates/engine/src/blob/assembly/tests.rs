@@ -3,8 +3,8 @@ use crate::access::PublicAccess;
 use crate::blob::blocks::{COMMITTED_BLOCKS_MAX, put_block};
 use crate::blob::{container, object};
 use crate::clock::HeldClock;
-use crate::condition::Conditions;
 use crate::names::{AccountName, BlobAddress, BlobName, ContainerAddress, ContainerName};
+use crate::properties::Metadata;
 
 fn on() -> OnBlob {
     let container = ContainerAddress {
@@ -12,11 +12,11 @@ fn on() -> OnBlob {
         container: ContainerName::parse("photos").unwrap(),
     };
     let address = BlobAddress { container, blob: BlobName::parse("x").unwrap() };
-    OnBlob { address, conditions: Conditions::default(), lease: None }
+    OnBlob::at(address)
 }
 
 fn blob() -> Blob {
-    Blob { on: Arc::new(on()), http: HttpProperties::default(), metadata: Metadata::default() }
+    Blob { on: Arc::new(on()), stored: Stored::default() }
 }
 
 #[tokio::test]
@@ -35,7 +35,7 @@ async fn a_list_that_was_let_go_while_it_was_being_built_never_becomes_a_content
     clock.advance(ABANDONED_AFTER * 2);
     engine.settle().await.unwrap();
     assert!(matches!(finish(&engine, blob(), plan, building, done).await, Ok(Step::Moved)));
-    let written = commit(&engine, on(), blocks, HttpProperties::default(), Metadata::default()).await.unwrap();
+    let written = commit(&engine, on(), blocks, Stored::default()).await.unwrap();
     let mut download = object::download(&engine, on(), None).await.unwrap();
     assert_eq!((download.blob.etag, download.blob.length), (written.etag, 5000));
     while download.reader.next().await.unwrap().is_some() {}
