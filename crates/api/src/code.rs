@@ -62,6 +62,7 @@ codes! {
     InvalidQueryParameterValue 400 "Value for one of the query parameters specified in the request URI is invalid.";
     InvalidRange 416 "The range specified is invalid for the current size of the resource.";
     InvalidResourceName 400 "The specified resource name contains invalid characters.";
+    InvalidTag 400 "The tags specified are invalid.";
     InvalidUri 400 "The requested URI does not represent any resource on the server.";
     InvalidXmlDocument 400 "XML specified is not syntactically valid.";
     InvalidXmlNodeValue 400 "The value for one of the XML nodes is not in the correct format.";

@@ -24,6 +24,7 @@ pub mod range;
 pub mod refusal;
 pub mod rows;
 pub mod store;
+pub mod tags;
 pub mod tier;
 
 pub use engine::{Durability, Engine, Options};

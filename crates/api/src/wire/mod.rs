@@ -2,7 +2,7 @@
 //!
 //! In reading order: the small field types ([`date`], [`etag`], [`kind`], [`range`], [`digest`]), the groups of headers
 //! ([`condition`], [`lease`], [`properties`], [`metadata`]), what is refused because it is not built ([`unbuilt`]), and
-//! the XML bodies ([`xml`], [`acl`], [`block_list`], [`listing`]).
+//! the XML bodies ([`xml`], [`acl`], [`block_list`], [`listing`], [`tags`]).
 
 pub mod acl;
 pub mod block_list;
@@ -16,5 +16,6 @@ pub mod listing;
 pub mod metadata;
 pub mod properties;
 pub mod range;
+pub mod tags;
 pub mod unbuilt;
 pub mod xml;

@@ -15,6 +15,8 @@
 //! refs        kind, id                       -> references, where more than one
 //! extents     segment, offset                -> Extent { length, payload }
 //! segments    segment                        -> active or sealed
+//! tags        blob's or layer's key          -> Tags
+//! tagged      account, tag, value, blob      -> the index of tags
 //! dead        sequence, kind, id             -> what the clockwork erases next
 //! due         instant, kind, id              -> what the clockwork looks at then
 //! ```
@@ -28,6 +30,7 @@ pub mod payload;
 pub mod refs;
 pub mod segment;
 pub mod staging;
+pub mod tags;
 
 use crate::store::{Space, StoreError, Tx, View};
 use codec::Row;

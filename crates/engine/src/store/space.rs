@@ -46,6 +46,10 @@ spaces! {
     Extents = "extents";
     /// Payload segments and their state.
     Segments = "segments";
+    /// Tags of blobs and of their layers, by the keys of those.
+    Tags = "tags";
+    /// Tagged blobs by account, tag and value.
+    Tagged = "tagged";
     /// What is dead and waits to be erased, in the order of its death.
     Dead = "dead";
     /// What the clockwork looks at when its instant has come.
