@@ -2,8 +2,11 @@
 //! <https://learn.microsoft.com/rest/api/storageservices/specifying-conditional-headers-for-blob-service-operations>
 
 use crate::clock::Timestamp;
+use crate::error::Error;
 use crate::etag::Etag;
 use crate::refusal::Refusal;
+use crate::store::StoreError;
+use crate::tags::{TagCondition, Tags};
 
 /// One side of an ETag condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +17,7 @@ pub enum EtagSet {
     OneOf(Vec<String>),
 }
 
-/// The four conditions of a request; absent ones always hold. Which combinations a request may carry is the
+/// The conditions of a request; absent ones always hold. Which combinations a request may carry is the
 /// protocol's business and checked before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
@@ -26,6 +29,8 @@ pub struct Conditions {
     pub if_modified_since: Option<Timestamp>,
     /// Holds if the object was not modified after this second.
     pub if_unmodified_since: Option<Timestamp>,
+    /// Holds for a blob with such tags.
+    pub if_tags: Option<TagCondition>,
 }
 
 impl Conditions {
@@ -75,6 +80,18 @@ impl Conditions {
             Some(etag) => self.judge_write(etag),
             None if self.if_match.is_some() => Err(Refusal::ConditionFailed),
             None => Ok(()),
+        }
+    }
+}
+
+impl Conditions {
+    /// Judges the tags of a blob, which `read` fetches if they matter; of one that does not exist there are none.
+    ///
+    /// Refuses [`Refusal::ConditionFailed`].
+    pub fn judge_tags(&self, read: impl FnOnce() -> Result<Tags, StoreError>) -> Result<(), Error> {
+        match &self.if_tags {
+            Some(condition) if !condition.holds(&read()?) => Err(Refusal::ConditionFailed.into()),
+            _ => Ok(()),
         }
     }
 }

@@ -20,6 +20,7 @@ fn request(prefix: &str, delimiter: Option<&str>, limit: usize) -> ListBlobs {
         start: None,
         limit,
         uncommitted: false,
+        tags: false,
     }
 }
 

@@ -232,6 +232,7 @@ async fn list_until(engine: Engine, stop: Arc<AtomicBool>) -> Result<u64, Failur
             start,
             limit: 5000,
             uncommitted: false,
+            tags: false,
         };
         start = listing::list(&engine, request).await?.next;
         pages += 1;

@@ -1,11 +1,11 @@
 //! Blocks and block lists. <https://learn.microsoft.com/rest/api/storageservices/put-block>
 
 use crc_fast::{CrcAlgorithm, checksum};
+use lazuli_engine::blob::OnBlob;
 use lazuli_engine::blob::blocks;
-use lazuli_engine::blob::{OnBlob, Stored};
 
 use super::aside;
-use super::object::{to_write, written};
+use super::object::{stored, to_write, written};
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::error::Problem;
@@ -13,7 +13,7 @@ use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::NoHeader;
 use crate::route::{Route, Verb};
 use crate::version::Version;
-use crate::wire::{block_list, condition, digest, etag, lease, metadata, properties, unbuilt};
+use crate::wire::{block_list, condition, digest, etag, lease, properties, unbuilt};
 
 const PUT: &[Verb] = &[Verb::Put];
 const MIB: u64 = 1024 * 1024;
@@ -27,14 +27,10 @@ pub(super) const ROUTES: &[Route] = &[
     Route::blob(&[Verb::Get], "blocklist", &[], &GET_BLOCK_LIST),
 ];
 
-/// The blob that an operation without conditions is about.
-fn unconditional(call: &Call) -> Result<OnBlob, Problem> {
+/// The blob that an operation is about, without its conditions.
+fn addressed(call: &Call) -> Result<OnBlob, Problem> {
     unbuilt::refuse(&call.fields)?;
-    Ok(OnBlob {
-        conditions: condition::none(&call.fields)?,
-        lease: lease::held(&call.fields)?,
-        ..OnBlob::at(call.target.blob()?)
-    })
+    Ok(OnBlob { lease: lease::held(&call.fields)?, ..OnBlob::at(call.target.blob()?) })
 }
 
 /// The digest of the request's body: the MD5 that the client sent and that was found right, else the CRC-64.
@@ -63,7 +59,7 @@ fn block_bytes_max(version: Version) -> u64 {
 }
 
 async fn put_block(mut call: Call) -> Result<Answer, Problem> {
-    let on = unconditional(&call)?;
+    let on = OnBlob { conditions: condition::none(&call.fields)?, ..addressed(&call)? };
     let id = block_list::parse_id(call.fields.query("blockid")?)?;
     blocks::check_block(&call.engine, &on, &id)?;
     let content = call.stage_body(false).await?;
@@ -85,7 +81,7 @@ static PUT_BLOCK_LIST: Operation = Operation {
 
 async fn put_block_list(mut call: Call) -> Result<Answer, Problem> {
     let on = to_write(&call)?;
-    let stored = Stored { http: properties::of_blob(&call.fields)?, metadata: metadata::read(&call.fields)? };
+    let stored = stored(&call, properties::of_blob(&call.fields)?)?;
     let body = call.xml_body().await?;
     // Tens of thousands of entries take milliseconds to read.
     let (list, crc64) = aside(move || (block_list::parse(&body), checksum(CrcAlgorithm::Crc64Nvme, &body))).await?;
@@ -103,7 +99,7 @@ static GET_BLOCK_LIST: Operation = Operation {
 };
 
 async fn get_block_list(call: Call) -> Result<Answer, Problem> {
-    let on = unconditional(&call)?;
+    let on = OnBlob { conditions: condition::tags_only(&call.fields)?, ..addressed(&call)? };
     let wanted = block_list::Wanted::parse(call.fields.query_opt("blocklisttype"))?;
     let lists = blocks::get_block_list(&call.engine, on, wanted.committed, wanted.uncommitted).await?;
     let blob = lists.blob;

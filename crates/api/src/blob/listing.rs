@@ -37,6 +37,7 @@ async fn list_blobs(call: Call) -> Result<Answer, Problem> {
         start: paging.start.clone(),
         limit: paging.limit,
         uncommitted: includes.uncommitted,
+        tags: includes.tags,
     };
     let container = request.container.container.clone();
     let delimiter = request.delimiter.clone();

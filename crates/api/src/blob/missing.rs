@@ -2,7 +2,7 @@
 //! shrinks.
 
 use crate::error::Problem;
-use crate::operation::Permission::{Add, Create, Filter, Nothing, Own, Protect, Read, Tag, Write};
+use crate::operation::Permission::{Add, Create, Nothing, Own, Protect, Read, Write};
 use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::{Header, HeaderIs, HeaderIsNot, NoHeader, NoQuery, Query};
 use crate::route::{Route, Selector, Verb};
@@ -37,8 +37,6 @@ missing! {
     PREFLIGHT "Preflight" Nothing;
     BATCH_OF_SERVICE "Service_SubmitBatch" Own;
     BATCH_OF_CONTAINER "Container_SubmitBatch" Own;
-    FIND_IN_SERVICE "Service_FilterBlobs" Filter;
-    FIND_IN_CONTAINER "Container_FilterBlobs" Filter;
     RESTORE_CONTAINER "Container_Restore" Write;
     RENAME_CONTAINER "Container_Rename" Own;
     SNAPSHOT "Blob_CreateSnapshot" Create;
@@ -47,8 +45,6 @@ missing! {
     COPY_ABORT "Blob_AbortCopyFromURL" Write;
     UNDELETE "Blob_Undelete" Write;
     SET_TIER "Blob_SetTier" Write;
-    GET_TAGS "Blob_GetTags" Tag;
-    SET_TAGS "Blob_SetTags" Tag;
     SET_EXPIRY "Blob_SetExpiry" Write;
     SET_IMMUTABILITY "Blob_SetImmutabilityPolicy" Protect;
     DELETE_IMMUTABILITY "Blob_DeleteImmutabilityPolicy" Protect;
@@ -78,7 +74,6 @@ pub(super) const ROUTES: &[Route] = &[
     Route::service(GET, "service", "stats", &GET_STATISTICS),
     Route::service(POST, "service", "userdelegationkey", &GET_DELEGATION_KEY),
     Route::service(POST, "", "batch", &BATCH_OF_SERVICE),
-    Route::service(GET, "", "blobs", &FIND_IN_SERVICE),
     account_information(Level::Service, &GET_ACCOUNT_OF_SERVICE),
     account_information(Level::Container, &GET_ACCOUNT_OF_CONTAINER),
     account_information(Level::Blob, &GET_ACCOUNT_OF_BLOB),
@@ -86,7 +81,6 @@ pub(super) const ROUTES: &[Route] = &[
     preflight(Level::Container),
     preflight(Level::Blob),
     Route::container(POST, "batch", &[], &BATCH_OF_CONTAINER),
-    Route::container(GET, "blobs", &[], &FIND_IN_CONTAINER),
     Route::container(PUT, "undelete", &[], &RESTORE_CONTAINER),
     Route::container(PUT, "rename", &[], &RENAME_CONTAINER),
     Route::blob(PUT, "snapshot", &[], &SNAPSHOT),
@@ -99,8 +93,6 @@ pub(super) const ROUTES: &[Route] = &[
     Route::blob(PUT, "copy", &[], &COPY_ABORT),
     Route::blob(PUT, "undelete", &[], &UNDELETE),
     Route::blob(PUT, "tier", &[], &SET_TIER),
-    Route::blob(GET, "tags", &[], &GET_TAGS),
-    Route::blob(PUT, "tags", &[], &SET_TAGS),
     Route::blob(PUT, "expiry", &[], &SET_EXPIRY),
     Route::blob(PUT, "immutabilityPolicies", &[], &SET_IMMUTABILITY),
     Route::blob(DELETE, "immutabilityPolicies", &[], &DELETE_IMMUTABILITY),

@@ -6,14 +6,22 @@ mod listing;
 mod missing;
 mod object;
 mod service;
+mod tags;
 
 use crate::code::Code;
 use crate::error::Problem;
 use crate::route::Route;
 
 /// Every route of the service, a table per family.
-pub const ROUTES: &[&[Route]] =
-    &[service::ROUTES, container::ROUTES, listing::ROUTES, object::ROUTES, blocks::ROUTES, missing::ROUTES];
+pub const ROUTES: &[&[Route]] = &[
+    service::ROUTES,
+    container::ROUTES,
+    listing::ROUTES,
+    object::ROUTES,
+    blocks::ROUTES,
+    tags::ROUTES,
+    missing::ROUTES,
+];
 
 /// Runs `work`, which may take milliseconds, where no other request waits for its end.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {

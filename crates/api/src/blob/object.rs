@@ -4,6 +4,7 @@ mod download;
 
 use lazuli_engine::blob::object::{self, BlobView};
 use lazuli_engine::blob::{OnBlob, Stored, Written};
+use lazuli_engine::properties::HttpProperties;
 
 use crate::answer::Answer;
 use crate::call::Call;
@@ -12,7 +13,7 @@ use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::{HeaderIs, NoHeader};
 use crate::route::{Route, Verb};
 use crate::version::Version;
-use crate::wire::{condition, date, digest, etag, kind, lease, metadata, properties, unbuilt};
+use crate::wire::{condition, date, digest, etag, kind, lease, metadata, properties, tags, unbuilt};
 
 const GET_HEAD: &[Verb] = &[Verb::Get, Verb::Head];
 const PUT: &[Verb] = &[Verb::Put];
@@ -60,6 +61,11 @@ pub(super) fn to_write(call: &Call) -> Result<OnBlob, Problem> {
     })
 }
 
+/// What the request says about a new blob, beside its content.
+pub(super) fn stored(call: &Call, http: HttpProperties) -> Result<Stored, Problem> {
+    Ok(Stored { http, metadata: metadata::read(&call.fields)?, tags: tags::of_header(&call.fields)? })
+}
+
 /// The answer to a write, with what every one says.
 pub(super) fn written(answer: Answer, written: Written) -> Answer {
     etag::onto(answer, written.etag).header("x-ms-request-server-encrypted", "true")
@@ -84,7 +90,7 @@ fn blob_bytes_max(version: Version) -> u64 {
 
 async fn put_blob(mut call: Call) -> Result<Answer, Problem> {
     let on = to_write(&call)?;
-    let mut stored = Stored { http: properties::of_content(&call.fields)?, metadata: metadata::read(&call.fields)? };
+    let mut stored = stored(&call, properties::of_content(&call.fields)?)?;
     object::check_put(&call.engine, &on)?;
     let content = call.stage_body(true).await?;
     let (md5, crc64) = (content.md5(), content.crc64());
@@ -122,7 +128,8 @@ fn described(answer: Answer, blob: &BlobView) -> Answer {
         .header("x-ms-creation-time", date::rfc1123(blob.created))
         .header("x-ms-server-encrypted", "true")
         .header("x-ms-access-tier", "Hot")
-        .header("x-ms-access-tier-inferred", "true");
+        .header("x-ms-access-tier-inferred", "true")
+        .header_opt("x-ms-tag-count", (blob.tags > 0).then(|| blob.tags.to_string()));
     metadata::onto(lease::onto(properties::onto(answer, &blob.http), &blob.lease), &blob.metadata)
 }
 

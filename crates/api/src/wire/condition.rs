@@ -3,12 +3,14 @@
 
 use lazuli_engine::clock::Timestamp;
 use lazuli_engine::condition::{Conditions, EtagSet};
+use lazuli_engine::tags::TagCondition;
 
 use crate::code::Code;
 use crate::error::Problem;
 use crate::fields::Fields;
 use crate::version::Version;
 use crate::wire::date;
+use crate::wire::tags::expression;
 
 const IF_MATCH: &str = "if-match";
 const IF_NONE_MATCH: &str = "if-none-match";
@@ -19,7 +21,7 @@ const IF_TAGS: &str = "x-ms-if-tags";
 /// The conditions of a blob read. From version 2013-08-15 on all four may be combined and ETags may be lists; before,
 /// the rules of writes hold. `If-None-Match: *`, which no existing blob can meet, says nothing before 2016-05-31.
 ///
-/// Refuses `InvalidHeaderValue`, `MultipleConditionHeadersNotSupported`, `NotImplemented` for tag conditions.
+/// Refuses `InvalidHeaderValue`, `MultipleConditionHeadersNotSupported`.
 pub fn read(fields: &Fields, version: Version) -> Result<Conditions, Problem> {
     let mut conditions = parse(fields)?;
     if version < Version::V2016_05_31 && conditions.if_none_match == Some(EtagSet::Any) {
@@ -34,7 +36,7 @@ pub fn read(fields: &Fields, version: Version) -> Result<Conditions, Problem> {
 /// The conditions of a blob write: one header; or If-None-Match with If-Modified-Since, or If-Match with
 /// If-Unmodified-Since, of which the ETag decides.
 ///
-/// Refuses `InvalidHeaderValue`, `MultipleConditionHeadersNotSupported`, `NotImplemented` for tag conditions.
+/// Refuses `InvalidHeaderValue`, `MultipleConditionHeadersNotSupported`.
 pub fn write(fields: &Fields) -> Result<Conditions, Problem> {
     let conditions = parse(fields)?;
     check_combination(&conditions)?;
@@ -46,7 +48,7 @@ pub fn write(fields: &Fields) -> Result<Conditions, Problem> {
 /// Refuses `InvalidHeaderValue`, `ConditionHeadersNotSupported` for ETags, `MultipleConditionHeadersNotSupported`.
 pub fn dates(fields: &Fields) -> Result<Conditions, Problem> {
     let conditions = parse(fields)?;
-    if conditions.if_match.is_some() || conditions.if_none_match.is_some() {
+    if conditions.if_match.is_some() || conditions.if_none_match.is_some() || conditions.if_tags.is_some() {
         return Err(Problem::new(Code::ConditionHeadersNotSupported));
     }
     check_combination(&conditions)?;
@@ -66,7 +68,7 @@ pub fn modified_since(fields: &Fields) -> Result<Conditions, Problem> {
 
 /// Of an operation that knows no conditions.
 ///
-/// Refuses `ConditionHeadersNotSupported` if there is one, `NotImplemented` for tag conditions.
+/// Refuses `ConditionHeadersNotSupported` if there is one.
 pub fn none(fields: &Fields) -> Result<Conditions, Problem> {
     if parse(fields)? == Conditions::default() {
         return Ok(Conditions::default());
@@ -74,16 +76,45 @@ pub fn none(fields: &Fields) -> Result<Conditions, Problem> {
     Err(Problem::new(Code::ConditionHeadersNotSupported))
 }
 
-fn parse(fields: &Fields) -> Result<Conditions, Problem> {
-    if fields.has_header(IF_TAGS) {
-        return Err(Problem::not_implemented(&format!("The header {IF_TAGS}")));
+/// The conditions of an operation that judges by tags alone.
+///
+/// Refuses `ConditionHeadersNotSupported` if there is another one.
+pub fn tags_only(fields: &Fields) -> Result<Conditions, Problem> {
+    let conditions = parse(fields)?;
+    if conditions == (Conditions { if_tags: conditions.if_tags.clone(), ..Conditions::default() }) {
+        return Ok(conditions);
     }
+    Err(Problem::new(Code::ConditionHeadersNotSupported))
+}
+
+/// The conditions of Get and Set Blob Tags, whose HTTP conditions have names of their own.
+///
+/// Refuses `InvalidHeaderValue`, `MultipleConditionHeadersNotSupported`.
+pub fn of_tags(fields: &Fields) -> Result<Conditions, Problem> {
+    let conditions = Conditions {
+        if_match: etags(fields, "x-ms-blob-if-match")?,
+        if_none_match: etags(fields, "x-ms-blob-if-none-match")?,
+        if_modified_since: instant(fields, "x-ms-blob-if-modified-since")?,
+        if_unmodified_since: instant(fields, "x-ms-blob-if-unmodified-since")?,
+        ..tags_only(fields)?
+    };
+    check_combination(&conditions)?;
+    Ok(conditions)
+}
+
+fn parse(fields: &Fields) -> Result<Conditions, Problem> {
     Ok(Conditions {
         if_match: etags(fields, IF_MATCH)?,
         if_none_match: etags(fields, IF_NONE_MATCH)?,
         if_modified_since: instant(fields, IF_MODIFIED_SINCE)?,
         if_unmodified_since: instant(fields, IF_UNMODIFIED_SINCE)?,
+        if_tags: tags(fields)?,
     })
+}
+
+fn tags(fields: &Fields) -> Result<Option<TagCondition>, Problem> {
+    let Some(text) = fields.header_opt(IF_TAGS)? else { return Ok(None) };
+    expression::condition(text).map(Some).map_err(|reason| Problem::header(IF_TAGS, text).detail("Reason", reason))
 }
 
 fn check_combination(conditions: &Conditions) -> Result<(), Problem> {
@@ -233,15 +264,21 @@ mod tests {
     }
 
     #[test]
-    fn containers_judge_by_dates_and_nothing_judges_by_tags_yet() {
+    fn containers_judge_by_dates_and_never_by_tags() {
         let etag = fields(&[(IF_MATCH, "a")]);
         assert_eq!(dates(&etag).unwrap_err().code, Code::ConditionHeadersNotSupported);
         let tags = fields(&[(IF_TAGS, "\"a\" = 'b'")]);
-        for answer in [read(&tags, Version::NEWEST), write(&tags), dates(&tags), none(&tags)] {
-            let problem = answer.unwrap_err();
-            assert_eq!(problem.code, Code::NotImplemented);
-            assert!(problem.message.is_some_and(|message| message.contains(IF_TAGS)));
+        for answer in [dates(&tags), none(&tags)] {
+            assert_eq!(answer.unwrap_err().code, Code::ConditionHeadersNotSupported);
         }
+        for answer in [read(&tags, Version::NEWEST), write(&tags), tags_only(&tags), of_tags(&tags)] {
+            assert!(answer.unwrap().if_tags.is_some());
+        }
+        assert_eq!(tags_only(&etag).unwrap_err().code, Code::ConditionHeadersNotSupported);
+        assert_eq!(of_tags(&etag).unwrap_err().code, Code::ConditionHeadersNotSupported);
+        assert!(of_tags(&fields(&[("x-ms-blob-if-match", "a")])).unwrap().if_match.is_some());
+        let problem = read(&fields(&[(IF_TAGS, "a =")]), Version::NEWEST).unwrap_err();
+        assert_eq!(problem.code, Code::InvalidHeaderValue);
     }
 
     proptest! {

@@ -5,13 +5,14 @@ mod request;
 use lazuli_engine::blob::container::{ContainerPage, ContainerView};
 use lazuli_engine::blob::listing::{BlobPage, Entry};
 use lazuli_engine::blob::object::BlobView;
+use lazuli_engine::blob::tags::FoundPage;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-pub use request::{BlobIncludes, PAGE_MAX, Paging, blob_includes, container_metadata, service_endpoint};
+pub use request::{BlobIncludes, PAGE_MAX, Paging, blob_includes, container_metadata, find_versions, service_endpoint};
 
 use crate::version::Version;
 use crate::wire::xml::Writer;
-use crate::wire::{acl, date, digest, etag, kind, lease, properties};
+use crate::wire::{acl, date, digest, etag, kind, lease, properties, tags};
 
 /// What stays as it is in a name that is escaped because XML cannot carry it.
 const UNESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
@@ -68,6 +69,27 @@ pub fn containers(endpoint: &str, paging: &Paging, metadata: bool, version: Vers
     xml.finish()
 }
 
+/// The body of Find Blobs by Tags.
+pub fn found(endpoint: &str, text: &str, page: &FoundPage) -> Vec<u8> {
+    let mut xml = Writer::begin();
+    xml.open_with("EnumerationResults", &[("ServiceEndpoint", endpoint)]);
+    xml.text("Where", text);
+    list(&mut xml, "Blobs", &page.found, |xml, found| {
+        xml.open("Blob");
+        name(xml, "Name", found.blob.as_str(), Version::NEWEST);
+        xml.text("ContainerName", found.container.as_str());
+        if let Some(version) = found.version {
+            xml.text("VersionId", &date::iso8601(version));
+            xml.text("IsCurrentVersion", if found.current { "true" } else { "false" });
+        }
+        tags::element(xml, &found.tags);
+        xml.close("Blob");
+    });
+    xml.text("NextMarker", &request::marker_text(page.next.as_ref()));
+    xml.close("EnumerationResults");
+    xml.finish()
+}
+
 fn filters(xml: &mut Writer, paging: &Paging, version: Version) {
     if !paging.prefix.is_empty() {
         name(xml, "Prefix", &paging.prefix, version);
@@ -108,9 +130,13 @@ fn blob(xml: &mut Writer, view: &BlobView, head: &BlobsHead<'_>) {
     xml.text("AccessTierInferred", "true");
     lease_elements(xml, &view.lease);
     xml.text("ServerEncrypted", "true");
+    xml.text_opt("TagCount", (view.tags > 0).then(|| view.tags.to_string()).as_deref());
     xml.close("Properties");
     if head.metadata {
         metadata(xml, &view.metadata.0);
+    }
+    if !view.tag_set.is_empty() {
+        tags::element(xml, view.tag_set.pairs());
     }
     xml.empty("OrMetadata");
     xml.close("Blob");

@@ -17,7 +17,6 @@ const HEADERS: &[&str] = &[
     "x-ms-legal-hold",
     "x-ms-rehydrate-priority",
     "x-ms-structured-body",
-    "x-ms-tags",
 ];
 const PARAMETERS: &[&str] = &["deletetype", "endbefore", "showonly", "snapshot", "startfrom", "versionid"];
 const ACCESS_TIER: &str = "x-ms-access-tier";

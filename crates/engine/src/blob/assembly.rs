@@ -102,8 +102,9 @@ pub(super) async fn commit(
 
 /// Finds every block. Refuses what would be refused anyway before it looks.
 fn look_up(view: &dyn View, on: &OnBlob, blocks: &[(BlockSource, BlockId)]) -> Result<Plan, Error> {
-    let state::Place { key, blob } = state::place(view, on)?;
-    state::admit_create(view, on, blob.as_ref(), BlobKind::Block)?;
+    let place = state::place(view, on)?;
+    state::admit_create(view, on, &place, BlobKind::Block)?;
+    let state::Place { key, blob } = place;
     let staging = state::staging(view, &key)?;
     let mut uncommitted = HashMap::new();
     if let Some(staging) = staging {
@@ -215,7 +216,7 @@ async fn finish(
     engine
         .write(Purpose::Grow, move |tx| {
             let place = state::place(tx, &new.on)?;
-            let lease = state::admit_create(tx, &new.on, place.blob.as_ref(), BlobKind::Block)?;
+            let lease = state::admit_create(tx, &new.on, &place, BlobKind::Block)?;
             if !plan.basis.stands(tx, &place.key, place.blob.as_ref())? {
                 return Ok(Step::Moved);
             }
@@ -234,8 +235,8 @@ async fn finish(
                 Content::Blocks(list)
             };
             let stored = new.stored.clone();
-            let new = state::New { kind: BlobKind::Block, stored, length: plan.length, content, copy: None };
-            Ok(Step::Done(state::replace(tx, place, lease, new)?))
+            let made = state::New { kind: BlobKind::Block, stored, length: plan.length, content, copy: None };
+            Ok(Step::Done(state::replace(tx, &new.on, place, lease, made)?))
         })
         .await
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::blob::kind::BlobKind;
-use crate::blob::{OnBlob, Stored, Written, assembly, state};
+use crate::blob::{OnBlob, Stored, Written, assembly, state, tags};
 use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -164,7 +164,7 @@ pub struct BlockLists {
 }
 
 /// Get Block List: <https://learn.microsoft.com/rest/api/storageservices/get-block-list>. Only what is asked for is
-/// read. Conditions are not used.
+/// read. Of the conditions only that on tags is used.
 ///
 /// Refuses `ContainerNotFound`, `BlobNotFound` if there is neither a blob nor a block, and the lease refusals.
 pub async fn get_block_list(
@@ -182,6 +182,7 @@ fn block_lists(view: &dyn View, on: &OnBlob, committed: bool, uncommitted: bool)
     if blob.is_none() && staging.is_none() {
         return Err(Refusal::BlobNotFound.into());
     }
+    on.conditions.judge_tags(|| tags::read(view, &key))?;
     state::lease_of(blob.as_ref()).guard_read(view.now(), on.lease, Leased::Blob)?;
     let mut lists = BlockLists { blob: None, committed: Vec::new(), uncommitted: Vec::new() };
     if let Some(blob) = blob {

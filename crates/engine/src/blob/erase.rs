@@ -1,6 +1,7 @@
 //! What is dead, erased in steps of bounded size. Each answers whether more is left.
 
 use crate::blob::state;
+use crate::blob::tags::{self, Finding};
 use crate::payload::refs::{self, Target};
 use crate::rows::blob::{self, BlobRow};
 use crate::rows::codec;
@@ -43,6 +44,7 @@ pub(crate) fn container(tx: &mut dyn Tx, incarnation: u64) -> Result<bool, Store
     for (key, value) in blobs {
         let blob: BlobRow = codec::decode(Space::Blobs, &key, &value)?;
         state::release_content(tx, blob.content)?;
+        tags::remove(tx, &key, Finding::Blob)?;
         tx.delete(Space::Blobs, &key)?;
     }
     if more {

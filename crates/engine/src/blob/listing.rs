@@ -6,11 +6,11 @@ use std::ops::Bound;
 use bytes::Bytes;
 
 use crate::blob::object::BlobView;
-use crate::blob::{Marker, state};
+use crate::blob::{Marker, state, tags};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::names::{BlobName, ContainerAddress};
-use crate::rows::blob as row;
+use crate::rows::blob::{self as row, BlobRow};
 use crate::rows::codec;
 use crate::store::{Direction, KeyRange, Pair, Pairs, Space, StoreError, View, prefix_end};
 
@@ -29,6 +29,8 @@ pub struct ListBlobs {
     pub limit: usize,
     /// Whether blobs that have only uncommitted blocks are listed.
     pub uncommitted: bool,
+    /// Whether the tags of blobs are answered with them.
+    pub tags: bool,
 }
 
 /// One line of a listing.
@@ -77,8 +79,12 @@ fn page(view: &dyn View, request: &ListBlobs) -> Result<BlobPage, Error> {
         entries.push(match space {
             Space::Stagings => Entry::Uncommitted(name),
             _ => {
-                let blob = codec::decode(space, &key, &value)?;
-                Entry::Blob(Box::new(BlobView::of(name, blob, view.now())))
+                let blob: BlobRow = codec::decode(space, &key, &value)?;
+                let mut blob = BlobView::of(name, blob, view.now());
+                if request.tags && blob.tags > 0 {
+                    blob.tag_set = tags::read(view, &key)?;
+                }
+                Entry::Blob(Box::new(blob))
             }
         });
     }

@@ -7,6 +7,7 @@ pub mod copying;
 pub mod kind;
 pub mod listing;
 pub mod object;
+pub mod tags;
 
 mod assembly;
 pub(crate) mod erase;
@@ -20,6 +21,7 @@ use crate::etag::Etag;
 use crate::lease::{Lease, LeaseDuration, LeaseId, LeaseState};
 use crate::names::{BlobAddress, ContainerAddress};
 use crate::properties::{HttpProperties, Metadata};
+use crate::tags::Tags;
 
 /// A read or write of one blob, with all that decides whether it may happen.
 #[derive(Clone, Debug)]
@@ -46,6 +48,8 @@ pub struct Stored {
     pub http: HttpProperties,
     /// Metadata.
     pub metadata: Metadata,
+    /// Tags.
+    pub tags: Tags,
 }
 
 /// A read or write of one container, with all that decides whether it may happen.

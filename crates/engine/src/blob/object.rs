@@ -4,6 +4,7 @@
 use crate::blob::content::Reader;
 use crate::blob::copying::CopyState;
 use crate::blob::kind::BlobKind;
+use crate::blob::tags::{self, Finding};
 use crate::blob::{LeaseAnswer, LeaseView, OnBlob, Stored, Written, state};
 use crate::clock::Timestamp;
 use crate::encryption::Encryption;
@@ -20,6 +21,7 @@ use crate::refusal::Refusal;
 use crate::rows;
 use crate::rows::blob::{BlobRow, Content};
 use crate::store::{Purpose, Space};
+use crate::tags::Tags;
 use crate::tier::TierState;
 
 /// A blob as a reader sees it.
@@ -45,6 +47,8 @@ pub struct BlobView {
     pub lease: LeaseView,
     /// How many tags it has.
     pub tags: u8,
+    /// The tags, in a listing that shows them.
+    pub tag_set: Tags,
     /// Its access tier, once one was set.
     pub tier: Option<TierState>,
     /// The copy that made it.
@@ -71,6 +75,7 @@ impl BlobView {
             metadata: Metadata::default(),
             lease: LeaseView { state: LeaseState::Available, duration: None },
             tags: 0,
+            tag_set: Tags::default(),
             tier: None,
             copy: None,
             expires: None,
@@ -91,6 +96,7 @@ impl BlobView {
             metadata: row.metadata,
             lease: LeaseView::of(&row.lease, now),
             tags: row.tags,
+            tag_set: Tags::default(),
             tier: row.tier,
             copy: row.copy,
             expires: row.expires,
@@ -104,7 +110,7 @@ impl BlobView {
 pub fn check_put(engine: &Engine, on: &OnBlob) -> Result<(), Error> {
     engine.read(|view| {
         let place = state::place(view, on)?;
-        state::admit_create(view, on, place.blob.as_ref(), BlobKind::Block).map(|_| ())
+        state::admit_create(view, on, &place, BlobKind::Block).map(|_| ())
     })
 }
 
@@ -116,11 +122,11 @@ pub async fn put(engine: &Engine, on: OnBlob, stored: Stored, content: Staged) -
     let written = engine
         .write_content(content, move |tx, content| {
             let place = state::place(tx, &on)?;
-            let lease = state::admit_create(tx, &on, place.blob.as_ref(), BlobKind::Block)?;
+            let lease = state::admit_create(tx, &on, &place, BlobKind::Block)?;
             let length = content.length();
             let kept = if length == 0 { Content::Empty } else { Content::Whole(content.keep(tx)?) };
             let new = state::New { kind: BlobKind::Block, stored: stored.clone(), length, content: kept, copy: None };
-            Ok(state::replace(tx, place, lease, new)?)
+            Ok(state::replace(tx, &on, place, lease, new)?)
         })
         .await?;
     engine.wake();
@@ -196,6 +202,7 @@ pub async fn delete(engine: &Engine, on: OnBlob) -> Result<(), Error> {
         .write(Purpose::Free, move |tx| {
             let (key, blob) = state::writable(tx, &on)?;
             tx.delete(Space::Blobs, &key)?;
+            tags::remove(tx, &key, Finding::Blob)?;
             Ok(state::release_content(tx, blob.content)?)
         })
         .await?;
@@ -217,6 +224,7 @@ pub async fn lease(engine: &Engine, on: OnBlob, action: LeaseAction) -> Result<L
             let state::Place { key, blob } = state::place(tx, &on)?;
             let mut blob = blob.ok_or(Refusal::BlobNotFound)?;
             on.conditions.judge_write(blob.etag)?;
+            on.conditions.judge_tags(|| tags::read(tx, &key))?;
             blob.lease = blob.lease.apply(action, tx.now())?;
             rows::put(tx, Space::Blobs, key, &blob)?;
             Ok(LeaseAnswer::of(blob.etag, &blob.lease, tx.now()))

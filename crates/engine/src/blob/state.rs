@@ -2,6 +2,7 @@
 
 use crate::blob::copying::CopyState;
 use crate::blob::kind::BlobKind;
+use crate::blob::tags::{self, Finding};
 use crate::blob::{OnBlob, Stored, Written};
 use crate::encryption::Encryption;
 use crate::error::Error;
@@ -44,8 +45,10 @@ pub(super) fn place(view: &dyn View, on: &OnBlob) -> Result<Place, Error> {
 
 /// The existing blob that a read may see: conditions, then lease.
 pub(super) fn readable(view: &dyn View, on: &OnBlob) -> Result<BlobRow, Error> {
-    let blob = place(view, on)?.blob.ok_or(Refusal::BlobNotFound)?;
+    let Place { key, blob } = place(view, on)?;
+    let blob = blob.ok_or(Refusal::BlobNotFound)?;
     on.conditions.judge_read(blob.etag)?;
+    on.conditions.judge_tags(|| tags::read(view, &key))?;
     blob.lease.guard_read(view.now(), on.lease, Leased::Blob)?;
     Ok(blob)
 }
@@ -55,19 +58,17 @@ pub(super) fn writable(view: &dyn View, on: &OnBlob) -> Result<(Vec<u8>, BlobRow
     let Place { key, blob } = place(view, on)?;
     let mut blob = blob.ok_or(Refusal::BlobNotFound)?;
     on.conditions.judge_write(blob.etag)?;
+    on.conditions.judge_tags(|| tags::read(view, &key))?;
     blob.lease = blob.lease.guard_write(view.now(), on.lease, Leased::Blob)?;
     Ok((key, blob))
 }
 
 /// Whether a write may create or replace the blob by one of `kind`; answers the lease that it has from then on.
 /// A blob never changes its kind: conditions, then lease, then kind.
-pub(super) fn admit_create(
-    view: &dyn View,
-    on: &OnBlob,
-    existing: Option<&BlobRow>,
-    kind: BlobKind,
-) -> Result<Lease, Error> {
+pub(super) fn admit_create(view: &dyn View, on: &OnBlob, place: &Place, kind: BlobKind) -> Result<Lease, Error> {
+    let existing = place.blob.as_ref();
     on.conditions.judge_create(existing.map(|blob| blob.etag))?;
+    on.conditions.judge_tags(|| tags::read(view, &place.key))?;
     let lease = lease_of(existing).guard_write(view.now(), on.lease, Leased::Blob)?;
     if existing.is_some_and(|blob| !blob.kind.is_like(kind)) {
         return Err(Refusal::BlobKindMismatch.into());
@@ -100,8 +101,16 @@ pub(super) struct New {
 }
 
 /// Puts a new blob at `place`, over what is there: the old content goes, and the uncommitted blocks.
-pub(super) fn replace(tx: &mut dyn Tx, place: Place, lease: Lease, new: New) -> Result<Written, StoreError> {
+pub(super) fn replace(
+    tx: &mut dyn Tx,
+    on: &OnBlob,
+    place: Place,
+    lease: Lease,
+    new: New,
+) -> Result<Written, StoreError> {
     drop_staging(tx, &place.key)?;
+    tags::remove(tx, &place.key, Finding::Blob)?;
+    tags::put(tx, &on.address.container, &place.key, Finding::Blob, &new.stored.tags)?;
     if let Some(old) = &place.blob {
         release_content(tx, old.content)?;
     }
@@ -115,7 +124,7 @@ pub(super) fn replace(tx: &mut dyn Tx, place: Place, lease: Lease, new: New) -> 
         metadata: new.stored.metadata,
         lease,
         content: new.content,
-        tags: 0,
+        tags: new.stored.tags.count(),
         tier: None,
         copy: new.copy,
         expires: None,

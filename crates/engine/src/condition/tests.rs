@@ -125,6 +125,7 @@ fn combined_headers_of_a_read_are_judged_as_the_table_says() {
             if_none_match: if_none_match.clone(),
             if_modified_since,
             if_unmodified_since,
+            if_tags: None,
         };
         assert_eq!(conditions.judge_read(current()), expected, "{conditions:?}");
     }
@@ -139,7 +140,7 @@ fn a_write_with_both_kinds_is_judged_by_the_version_alone() {
         (None, Some(one_of(&[current()])), Some(second(-1)), None, FAILED),
     ];
     for (if_match, if_none_match, if_modified_since, if_unmodified_since, expected) in cases {
-        let conditions = Conditions { if_match, if_none_match, if_modified_since, if_unmodified_since };
+        let conditions = Conditions { if_match, if_none_match, if_modified_since, if_unmodified_since, if_tags: None };
         assert_eq!(conditions.judge_write(current()), expected, "write | {conditions:?}");
         assert_eq!(conditions.judge_create(Some(current())), expected, "replace | {conditions:?}");
     }
@@ -213,7 +214,7 @@ proptest! {
         if_modified_since in proptest::option::of(any_time()),
         if_unmodified_since in proptest::option::of(any_time()),
     ) {
-        let conditions = Conditions { if_match, if_none_match, if_modified_since, if_unmodified_since };
+        let conditions = Conditions { if_match, if_none_match, if_modified_since, if_unmodified_since, if_tags: None };
         prop_assert_eq!(conditions.judge_read(current()), document::read(&conditions, current()));
     }
 

@@ -86,6 +86,15 @@ pub fn prefix(incarnation: u64, prefix: &[u8]) -> Vec<u8> {
     KeyWriter::new().u64(incarnation).open_bytes(prefix).finish()
 }
 
+/// The incarnation and the blob that `key` begins with: it is that of a blob, or of something that hangs below it.
+pub fn owner(space: Space, key: &[u8]) -> Result<(u64, BlobName), StoreError> {
+    let mut reader = KeyReader::new(space, key);
+    let incarnation = reader.u64()?;
+    let text = reader.text()?;
+    let name = BlobName::parse(&text).map_err(|_| reader.corrupt("not a blob name"))?;
+    Ok((incarnation, name))
+}
+
 /// The blob's name in `key`, found in `space`: blobs and stagings have the same keys.
 pub fn name(space: Space, key: &[u8]) -> Result<BlobName, StoreError> {
     let mut reader = KeyReader::new(space, key);

@@ -285,6 +285,7 @@ impl Pair {
             start: None,
             limit,
             uncommitted,
+            tags: false,
         };
         let mut entries = Vec::new();
         loop {

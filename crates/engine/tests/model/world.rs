@@ -62,7 +62,7 @@ impl Thing {
 }
 
 pub(crate) fn stored(mark: u8) -> Stored {
-    Stored { http: http(mark), metadata: metadata(mark) }
+    Stored { http: http(mark), metadata: metadata(mark), ..Stored::default() }
 }
 
 pub(crate) fn metadata(mark: u8) -> Metadata {

@@ -73,9 +73,11 @@ pub struct BlobIncludes {
     pub metadata: bool,
     /// Blobs that have only uncommitted blocks.
     pub uncommitted: bool,
+    /// Tags.
+    pub tags: bool,
 }
 
-/// Reads `include` of List Blobs. Copies, snapshots, versions, tags, deleted and protected blobs may be asked for:
+/// Reads `include` of List Blobs. Copies, snapshots, versions, deleted and protected blobs may be asked for:
 /// there are none yet, and so the listing says.
 ///
 /// Refuses `InvalidQueryParameterValue` for unknown words, `NotImplemented` for `permissions`.
@@ -85,19 +87,34 @@ pub fn blob_includes(fields: &Fields) -> Result<BlobIncludes, Problem> {
         match word.to_ascii_lowercase().as_str() {
             "metadata" => includes.metadata = true,
             "uncommittedblobs" => includes.uncommitted = true,
+            "tags" => includes.tags = true,
             "copy"
             | "deleted"
             | "deletedwithversions"
             | "immutabilitypolicy"
             | "legalhold"
             | "snapshots"
-            | "tags"
             | "versions" => {}
             "permissions" => return Err(Problem::not_implemented("The query parameter include=permissions")),
             _ => return Err(unknown_include(word)),
         }
     }
     Ok(includes)
+}
+
+/// Reads `include` of Find Blobs by Tags: whether versions are found.
+///
+/// Refuses `InvalidQueryParameterValue` for unknown words.
+pub fn find_versions(fields: &Fields) -> Result<bool, Problem> {
+    let mut versions = false;
+    for word in words(fields) {
+        match word.to_ascii_lowercase().as_str() {
+            "versions" => versions = true,
+            "none" => {}
+            _ => return Err(unknown_include(word)),
+        }
+    }
+    Ok(versions)
 }
 
 /// Reads `include` of List Containers: whether metadata is shown. Deleted and system containers may be asked for:
@@ -181,15 +198,13 @@ mod tests {
 
     #[test]
     fn includes_are_known_words() {
-        let shown = |metadata, uncommitted| Ok(BlobIncludes { metadata, uncommitted });
+        let shown = |metadata, uncommitted| Ok(BlobIncludes { metadata, uncommitted, tags: false });
         let cases = [
             ("", shown(false, false)),
             ("include=metadata", shown(true, false)),
             ("include=snapshots,Metadata,uncommittedblobs", shown(true, true)),
-            (
-                "include=copy,deleted,deletedwithversions,immutabilitypolicy,legalhold,tags,versions",
-                shown(false, false),
-            ),
+            ("include=copy,deleted,deletedwithversions,immutabilitypolicy,legalhold,versions", shown(false, false)),
+            ("include=tags", Ok(BlobIncludes { tags: true, ..BlobIncludes::default() })),
             ("include=permissions", Err(Code::NotImplemented)),
             ("include=everything", Err(Code::InvalidQueryParameterValue)),
         ];
