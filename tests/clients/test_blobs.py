@@ -1,6 +1,7 @@
 """Uploads, downloads, listings, metadata and properties, through the official SDK."""
 
 import hashlib
+import io
 import os
 from concurrent.futures import ThreadPoolExecutor
 
@@ -147,3 +148,18 @@ def test_a_wrong_key_is_refused(server):
     with BlobServiceClient.from_connection_string(wrong) as client, pytest.raises(HttpResponseError) as refused:
         client.create_container("never")
     assert (refused.value.status_code, refused.value.error_code) == (403, "AuthenticationFailed")
+
+
+@pytest.mark.parametrize("size", [0, 5, 100_000, 9 * MIB + 7])
+def test_content_goes_both_ways_with_a_sum_for_each_segment(container, size):
+    data = os.urandom(size)
+    blob = container.get_blob_client("summed")
+    blob.upload_blob(io.BytesIO(data), length=size, validate_content="crc64")
+    assert blob.download_blob().readall() == data
+    assert blob.download_blob(validate_content="crc64").readall() == data
+    if size:
+        part = blob.download_blob(offset=1, length=size // 2, validate_content="crc64").readall()
+        assert part == data[1 : 1 + size // 2]
+        blob.stage_block("a", io.BytesIO(data), length=size, validate_content="crc64")
+        blob.commit_block_list([BlobBlock("a")])
+        assert blob.download_blob(validate_content="crc64").readall() == data

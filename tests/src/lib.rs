@@ -8,4 +8,5 @@ pub mod ledger;
 pub mod process;
 pub mod random;
 pub mod signed;
+pub mod structured;
 pub mod witness;

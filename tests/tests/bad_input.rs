@@ -3,11 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails loudly")]
 
+use lazuli_api::wire::structured::{BODY, CONTENT_LENGTH};
 use lazuli_tests::client::{ACCOUNT, Credentials};
 use lazuli_tests::disk::payload_becomes;
 use lazuli_tests::harness::{Blob, Container, Service};
 use lazuli_tests::process::{Start, within};
 use lazuli_tests::signed::Request;
+use lazuli_tests::structured::{message, structured};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -53,7 +55,7 @@ async fn bad_input_is_refused_by_its_documented_code_and_nothing_of_it_is_kept()
     let fixture = Fixture::new(server.service()).await;
     let before = fixture.seen().await;
     let mut wrong = Vec::new();
-    let groups = [credentials, headers, queries, names, bodies, blocks].map(|group| group(&fixture));
+    let groups = [credentials, headers, queries, names, bodies, messages, blocks].map(|group| group(&fixture));
     for (what, request, status, code) in groups.into_iter().flatten() {
         let answer = request.attempt().await;
         let found = answer.as_ref().map(|answer| (answer.status.as_u16(), answer.code().to_owned()));
@@ -176,6 +178,35 @@ fn bodies(f: &Fixture) -> Vec<Case> {
             "BothCrc64AndMd5HeaderPresent",
         ),
         ("small body, MD5 of another", f.blob.put("x").header("content-md5", other), 400, "Md5Mismatch"),
+    ]
+}
+
+/// Structured bodies: all but the damage was on the disk already when it was found.
+fn messages(f: &Fixture) -> Vec<Case> {
+    let content = vec![7; 100_000];
+    let put = |length, message| structured(f.container.blob("new").put(""), length, message);
+    let damaged = |at: usize| {
+        let bytes = message(&content, 30_000).into_iter().enumerate();
+        put(content.len(), bytes.map(|(place, byte)| if place == at { byte ^ 1 } else { byte }).collect())
+    };
+    let whole = || put(content.len(), message(&content, 30_000));
+    let end = message(&content, 30_000).len() - 1;
+    let block = structured(f.staged.put_block("id-2", ""), 5, message(b"other", 5));
+    vec![
+        ("sum of all content", damaged(end), 400, "Crc64Mismatch"),
+        ("sum of a segment", damaged(end - 8), 400, "Crc64Mismatch"),
+        ("a byte of content", damaged(90_000), 400, "Crc64Mismatch"),
+        ("number of a segment", damaged(13 + 10 + 30_000 + 8), 400, "InvalidInput"),
+        ("version of a message", damaged(0), 400, "InvalidInput"),
+        ("length of a message", damaged(1), 400, "InvalidInput"),
+        ("no message", put(100_021, vec![7; 100_039]), 400, "InvalidInput"),
+        ("another length of content", put(99_999, message(&content, 30_000)), 400, "InvalidInput"),
+        ("length of content is no number", whole().header(CONTENT_LENGTH, "many"), 400, "InvalidHeaderValue"),
+        ("no length of content", whole().header(CONTENT_LENGTH, ""), 400, "MissingRequiredHeader"),
+        ("length of content without a message", whole().header(BODY, ""), 400, "MissingRequiredHeader"),
+        ("unknown form of a message", whole().header(BODY, "XSM/2.0; properties=crc64"), 400, "InvalidHeaderValue"),
+        ("content too large", put(6_000_000_000, message(&content, 30_000)), 413, "RequestBodyTooLarge"),
+        ("MD5 of another content", block.header("content-md5", "XrY7u+Ae7tCTyyK7j1rNww=="), 400, "Md5Mismatch"),
     ]
 }
 

@@ -6,6 +6,7 @@ use http::{HeaderMap, StatusCode};
 use lazuli_engine::blob::content::Reader;
 
 use crate::head::ResponseCase;
+use crate::wire::structured::{self, Encoder};
 
 /// A successful answer, before it is stamped.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub enum Content {
     Bytes(Bytes),
     /// All that is left in a reader. Should it fail midway, the connection is aborted.
     Reader(Box<Reader>),
+    /// The same as a structured message.
+    Structured(Box<Reader>, Box<Encoder>),
 }
 
 impl Answer {
@@ -86,5 +89,15 @@ impl Answer {
     pub fn reader(mut self, reader: Reader) -> Self {
         self.content = Content::Reader(Box::new(reader));
         self
+    }
+
+    /// The same answer with the bytes of `reader` as its body, put into a structured message.
+    #[must_use]
+    pub fn structured(mut self, reader: Reader, encoder: Encoder) -> Self {
+        let (content, message) = (reader.remaining().to_string(), encoder.message_length().to_string());
+        self.content = Content::Structured(Box::new(reader), Box::new(encoder));
+        self.header(structured::BODY, structured::FORM)
+            .header(structured::CONTENT_LENGTH, content)
+            .header("content-length", message)
     }
 }

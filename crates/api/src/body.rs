@@ -14,6 +14,7 @@ use crate::error::Problem;
 use crate::fields::Fields;
 use crate::operation::Body;
 use crate::version::Version;
+use crate::wire::structured;
 
 /// The bytes of a body as they come from the network.
 pub type Chunks = BoxStream<'static, Result<Bytes, ChunkError>>;
@@ -76,12 +77,23 @@ pub(crate) struct Incoming {
     bytes_max: u64,
     received: u64,
     idle: Duration,
+    message: Option<Message>,
+}
+
+/// A body that is a structured message.
+struct Message {
+    /// Announced bytes of content.
+    content: u64,
+    decoder: structured::Decoder,
+    /// Received, not yet taken apart.
+    rest: Bytes,
 }
 
 impl Incoming {
-    /// Judges the announced length.
+    /// Judges the announced length, of a structured body that of its content.
     ///
-    /// Refuses `MissingContentLengthHeader`, `RequestBodyTooLarge`, and `InvalidHeaderValue` for a length that is none.
+    /// Refuses `MissingContentLengthHeader`, `RequestBodyTooLarge`, `InvalidHeaderValue` for a length that is none, and
+    /// as [`structured::content_length`]; `UnsupportedHeader` for a structured document.
     pub(crate) fn admit(
         chunks: Chunks,
         fields: &Fields,
@@ -89,32 +101,59 @@ impl Incoming {
         version: Version,
         idle: Duration,
     ) -> Result<Self, Problem> {
-        let bytes_max = match body {
-            Body::None => return Ok(Self { chunks, announced: None, bytes_max: 0, received: 0, idle }),
-            Body::Xml { bytes_max } => bytes_max,
-            Body::Stream { bytes_max } => bytes_max(version),
+        let (bytes_max, content) = match body {
+            Body::None => return Ok(Self { chunks, announced: None, bytes_max: 0, received: 0, idle, message: None }),
+            Body::Xml { .. } if fields.has_header(structured::BODY) => {
+                return Err(Problem::new(Code::UnsupportedHeader).detail("HeaderName", structured::BODY));
+            }
+            Body::Xml { bytes_max } => (bytes_max, None),
+            Body::Stream { bytes_max } => (bytes_max(version), structured::content_length(fields)?),
         };
         let announced = match fields.header_opt("content-length")? {
             Some(text) => Some(text.parse().map_err(|_| Problem::header("Content-Length", text))?),
             None if fields.has_header("transfer-encoding") => None,
             None => return Err(Problem::new(Code::MissingContentLengthHeader)),
         };
-        if announced.is_some_and(|length| length > bytes_max) {
+        if content.or(announced).is_some_and(|length| length > bytes_max) {
             return Err(too_large(bytes_max));
         }
-        Ok(Self { chunks, announced, bytes_max, received: 0, idle })
+        let message = content.map(|content| Message {
+            content,
+            decoder: structured::Decoder::new(content, announced),
+            rest: Bytes::new(),
+        });
+        // A message ends where its decoder says, whatever is around the content.
+        let bytes_max = if message.is_some() { u64::MAX } else { bytes_max };
+        Ok(Self { chunks, announced, bytes_max, received: 0, idle, message })
     }
 
-    /// The length that the client announced, in bytes.
+    /// The length of the content that the client announced, in bytes.
     pub(crate) fn announced(&self) -> Option<u64> {
-        self.announced
+        self.message.as_ref().map(|message| message.content).or(self.announced)
     }
 
-    /// The next bytes; none at the end.
+    /// The next bytes of the content; none at the end.
     ///
-    /// Refuses `RequestBodyTooLarge`, `OperationTimedOut` when nothing comes, and `InvalidInput` for a body that ends
-    /// before its announced length.
+    /// Refuses `RequestBodyTooLarge`, `OperationTimedOut` when nothing comes, `InvalidInput` for a body that ends
+    /// before its announced length, and as [`structured::Decoder`].
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Problem> {
+        loop {
+            if let Some(message) = &mut self.message
+                && let Some(content) = message.decoder.decode(&mut message.rest)?
+            {
+                return Ok(Some(content));
+            }
+            let received = self.receive().await?;
+            match (&mut self.message, received) {
+                (None, received) => return Ok(received),
+                (Some(message), Some(received)) => message.rest = received,
+                (Some(message), None) => return message.decoder.finish().map(|()| None),
+            }
+        }
+    }
+
+    /// The next bytes as they were sent.
+    async fn receive(&mut self) -> Result<Option<Bytes>, Problem> {
         let next = tokio::time::timeout(self.idle, self.chunks.next()).await;
         match next.map_err(|_| Problem::new(Code::OperationTimedOut))? {
             Some(Ok(chunk)) => {

@@ -31,11 +31,13 @@ pub struct Call {
 }
 
 impl Call {
-    /// Stores the body, byte by byte as it comes, and checks it against the digests that the client sent. Dropped
-    /// unused, what was stored is given back. `md5`: whether the MD5 is wanted though the client sent none.
+    /// Stores the body, byte by byte as it comes, and checks it against the digests that the client sent; of a
+    /// structured body, the content. Dropped unused, what was stored is given back. `md5`: whether the MD5 is wanted
+    /// though the client sent none.
     ///
     /// Refuses `InvalidMd5`, `InvalidCrc64`, `BothCrc64AndMd5HeaderPresent` before the body is read; `Md5Mismatch`,
-    /// `Crc64Mismatch`, `RequestBodyTooLarge`, `InvalidInput` for a body shorter than announced, `OperationTimedOut`.
+    /// `Crc64Mismatch`, `RequestBodyTooLarge`, `InvalidInput` for a body shorter than announced or a malformed
+    /// structured one, `OperationTimedOut`.
     pub async fn stage_body(&mut self, md5: bool) -> Result<Staged, Problem> {
         let integrity = Integrity::given(&self.fields)?;
         let mut stage = self.engine.payloads().stage(md5 || integrity.wants_md5(), self.body.announced());

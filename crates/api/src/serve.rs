@@ -21,9 +21,11 @@ use crate::call::Call;
 use crate::error::Problem;
 use crate::fields::Fields;
 use crate::head::HeaderCase;
+use crate::operation::Body;
 use crate::route;
 use crate::stamp::Stamp;
 use crate::target::{Service, Target};
+use crate::wire::structured;
 
 /// What the way of a request needs.
 pub struct App {
@@ -108,7 +110,13 @@ async fn answer(app: &App, service: Service, request: Request, stamp: &mut Stamp
 
     check_timeout(&fields)?;
     let body = Incoming::admit(chunks, &fields, operation.body, version, app.options.body_idle)?;
-    (operation.run)(Call { engine: app.engine.clone(), target, fields, version, grant, operation, body }).await
+    let structured = match operation.body {
+        Body::Stream { .. } => fields.header_opt(structured::BODY)?.map(str::to_owned),
+        Body::None | Body::Xml { .. } => None,
+    };
+    let call = Call { engine: app.engine.clone(), target, fields, version, grant, operation, body };
+    // Clients take an answer that does not repeat the header for one of a service that did not check.
+    Ok((operation.run)(call).await?.header_opt(structured::BODY, structured))
 }
 
 /// How long the client would wait is not ours to enforce, but it must say a number.

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
-use futures_util::stream::{self, BoxStream, Stream, StreamExt};
+use futures_util::stream::{self, BoxStream, Stream, StreamExt, TryStreamExt};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 use lazuli_engine::Error;
@@ -18,6 +18,7 @@ use crate::error::Problem;
 use crate::target::Service;
 use crate::version::{VERSION_HEADER, Version};
 use crate::wire::date;
+use crate::wire::structured::Encoder;
 use crate::wire::xml::Writer;
 
 const CLIENT_ID: &str = "x-ms-client-request-id";
@@ -69,6 +70,9 @@ impl Stamp {
             Content::Reader(reader) => {
                 announce(&mut headers, reader.remaining());
                 if self.is_head { empty() } else { warp::reply::stream(Outgoing::of(*reader)).into_response() }
+            }
+            Content::Structured(reader, encoder) => {
+                warp::reply::stream(Outgoing::structured(*reader, *encoder)).into_response()
             }
         };
         *response.status_mut() = answer.status;
@@ -139,15 +143,31 @@ struct Outgoing(Mutex<BoxStream<'static, Result<Bytes, Error>>>);
 
 impl Outgoing {
     fn of(reader: Reader) -> Self {
-        let bytes = stream::try_unfold(reader, |mut reader| async move {
-            let next = reader.next().await;
-            if let Err(error) = &next {
-                tracing::error!(%error, "a download broke off");
-            }
-            Ok(next?.map(|bytes| (bytes, reader)))
-        });
-        Self(Mutex::new(bytes.boxed()))
+        Self(Mutex::new(bytes_of(reader).boxed()))
     }
+
+    fn structured(reader: Reader, mut encoder: Encoder) -> Self {
+        let begin = stream::iter([Ok(encoder.begin())]);
+        let rest = bytes_of(reader).map_ok(move |mut content| {
+            let mut parts = Vec::new();
+            while !content.is_empty() {
+                let (part, after) = encoder.encode(&mut content);
+                parts.extend([part, after].into_iter().filter(|bytes| !bytes.is_empty()).map(Ok));
+            }
+            stream::iter(parts)
+        });
+        Self(Mutex::new(begin.chain(rest.try_flatten()).boxed()))
+    }
+}
+
+fn bytes_of(reader: Reader) -> impl Stream<Item = Result<Bytes, Error>> + Send {
+    stream::try_unfold(reader, |mut reader| async move {
+        let next = reader.next().await;
+        if let Err(error) = &next {
+            tracing::error!(%error, "a download broke off");
+        }
+        Ok(next?.map(|bytes| (bytes, reader)))
+    })
 }
 
 impl Stream for Outgoing {

@@ -58,6 +58,21 @@ test("blocks are staged, listed and committed", async () => {
   await refused(400, "InvalidBlockList", () => blob.commitBlockList([id("x")]));
 });
 
+for (const size of [1, 100_000, 9 * MIB + 7]) {
+  test(`${size} bytes go both ways with a sum for each segment`, async () => {
+    const summed = { contentChecksumAlgorithm: "StorageCrc64" };
+    const data = randomBytes(size);
+    const blob = container.getBlockBlobClient("summed");
+    await blob.upload(data, size, summed);
+    assert.deepEqual(await blob.downloadToBuffer(0, undefined, summed), data);
+    const part = await blob.download(0, Math.ceil(size / 2), summed);
+    assert.deepEqual(Buffer.concat(await all(part.readableStreamBody)), data.subarray(0, Math.ceil(size / 2)));
+    await blob.stageBlock("aaaa", data, size, summed);
+    await blob.commitBlockList(["aaaa"]);
+    assert.deepEqual(await blob.downloadToBuffer(0, undefined, summed), data);
+  });
+}
+
 test("listings go page by page, flat and by hierarchy", async () => {
   const names = [];
   for (const folder of ["a", "b", "c"]) for (let i = 0; i < 7; i++) names.push(`${folder}/${i}`);

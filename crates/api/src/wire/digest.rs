@@ -27,6 +27,27 @@ pub fn parse_md5(text: &str) -> Result<[u8; 16], Problem> {
     bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| Problem::new(Code::InvalidMd5))
 }
 
+/// Compares a sent CRC-64 with the computed one.
+///
+/// Refuses `Crc64Mismatch`.
+pub fn check_crc64(sent: u64, computed: u64) -> Result<(), Problem> {
+    if sent == computed {
+        return Ok(());
+    }
+    Err(Problem::new(Code::Crc64Mismatch)
+        .detail("UserSpecifiedCrc", crc64_text(sent))
+        .detail("ServerCalculatedCrc", crc64_text(computed)))
+}
+
+/// Base64 of 8 bytes, least significant first.
+///
+/// Refuses `InvalidCrc64`.
+pub fn parse_crc64(text: &str) -> Result<u64, Problem> {
+    let bytes = STANDARD.decode(text.trim()).ok();
+    let bytes = bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| Problem::new(Code::InvalidCrc64))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
 /// An MD5 as headers and XML have it.
 pub fn md5_text(md5: [u8; 16]) -> String {
     STANDARD.encode(md5)
@@ -49,6 +70,7 @@ mod tests {
             [(0, "AAAAAAAAAAA="), (0xAE8B_1486_0A79_9888, "iJh5CoYUi64="), (0xC7A3_7FBF_A4D9_D80E, "DtjZpL9/o8c=")];
         for (value, text) in cases {
             assert_eq!(crc64_text(value), text);
+            assert_eq!(parse_crc64(text), Ok(value));
         }
         assert_eq!(parse_md5(MD5).map(md5_text), Ok(MD5.to_owned()));
     }
@@ -57,6 +79,7 @@ mod tests {
     fn only_base64_of_the_right_length_is_a_checksum() {
         for text in ["", "AAAA", "AAAAAAAAAAA", "not base64!!", "XrY7u+Ae7tCTyyK7j1rNwwAA"] {
             assert_eq!(parse_md5(text).map_err(|problem| problem.code), Err(Code::InvalidMd5), "{text}");
+            assert_eq!(parse_crc64(text).map_err(|problem| problem.code), Err(Code::InvalidCrc64), "{text}");
         }
     }
 

@@ -1,8 +1,7 @@
 //! Headers and bodies of the protocol, turned into the engine's types and back. Pure functions, no I/O.
 //!
-//! In reading order: the small field types ([`date`], [`etag`], [`kind`], [`range`], [`digest`]), the groups of headers
-//! ([`condition`], [`lease`], [`properties`], [`metadata`]), what is refused because it is not built ([`unbuilt`]), and
-//! the XML bodies ([`xml`], [`acl`], [`block_list`], [`listing`], [`tags`]).
+//! A module a thing: small field types, groups of headers, XML bodies, and what is refused because it is not built
+//! ([`unbuilt`]).
 
 pub mod acl;
 pub mod block_list;
@@ -16,6 +15,7 @@ pub mod listing;
 pub mod metadata;
 pub mod properties;
 pub mod range;
+pub mod structured;
 pub mod tags;
 pub mod unbuilt;
 pub mod xml;

@@ -16,7 +16,6 @@ const HEADERS: &[&str] = &[
     "x-ms-immutability-policy-until-date",
     "x-ms-legal-hold",
     "x-ms-rehydrate-priority",
-    "x-ms-structured-body",
 ];
 const PARAMETERS: &[&str] = &["deletetype", "endbefore", "showonly", "snapshot", "startfrom", "versionid"];
 const ACCESS_TIER: &str = "x-ms-access-tier";

@@ -15,6 +15,7 @@ use crate::code::Code;
 use crate::error::Problem;
 use crate::fields::Fields;
 use crate::operation::{Body, Operation, Permission};
+use crate::wire::structured::{self, Encoder};
 use crate::wire::{digest, range};
 
 /// Largest range whose digest is computed: it is held in memory meanwhile.
@@ -34,25 +35,29 @@ async fn get_blob(call: Call) -> Result<Answer, Problem> {
     let on = to_read(&call)?;
     let range = range::parse(call.fields.header_opt("range")?, call.fields.header_opt("x-ms-range")?)?;
     let digest = RangeDigest::parse(&call.fields, range)?;
+    let structured = structured::asked(&call.fields)?;
+    if structured && digest.is_some() {
+        return Err(Problem::header(structured::BODY, structured::FORM));
+    }
     let download = object::download(&call.engine, on, range).await?;
-    answer(download, digest).await
+    answer(download, digest, structured).await
 }
 
-async fn answer(download: Download, digest: Option<RangeDigest>) -> Result<Answer, Problem> {
+async fn answer(download: Download, digest: Option<RangeDigest>, structured: bool) -> Result<Answer, Problem> {
     let Download { blob, range, reader } = download;
     let stored_md5 = blob.http.content_md5.map(digest::md5_text);
     let Some(range) = range else {
-        return Ok(described(Answer::ok(), &blob)
+        let answer = described(Answer::ok(), &blob)
             .header("content-length", blob.length.to_string())
-            .header_opt("content-md5", stored_md5)
-            .reader(reader));
+            .header_opt("content-md5", stored_md5);
+        return Ok(sent(answer, reader, structured));
     };
     let last = range.first + (range.length - 1);
     let answer = described(Answer::new(StatusCode::PARTIAL_CONTENT), &blob)
         .header("content-range", format!("bytes {}-{last}/{}", range.first, blob.length))
         .header("content-length", range.length.to_string())
         .header_opt("x-ms-blob-content-md5", stored_md5);
-    let Some(digest) = digest else { return Ok(answer.reader(reader)) };
+    let Some(digest) = digest else { return Ok(sent(answer, reader, structured)) };
     if range.length > DIGEST_BYTES_MAX {
         return Err(Problem::new(Code::OutOfRangeInput));
     }
@@ -65,6 +70,14 @@ async fn answer(download: Download, digest: Option<RangeDigest>) -> Result<Answe
         }
     };
     Ok(Answer { content: Content::Bytes(content), ..answer })
+}
+
+/// The answer with the content as its body, as it is or as a structured message.
+fn sent(answer: Answer, reader: Reader, structured: bool) -> Answer {
+    match Encoder::new(reader.remaining()).filter(|_| structured) {
+        Some(encoder) => answer.structured(reader, encoder),
+        None => answer.reader(reader),
+    }
 }
 
 async fn read_whole(mut reader: Reader) -> Result<Bytes, Problem> {
