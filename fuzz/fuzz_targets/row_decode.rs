@@ -2,7 +2,7 @@
 #![no_main]
 
 use lazuli_engine::rows::codec::{Row, decode, encode};
-use lazuli_engine::rows::{blob, container, due, list, payload, refs, segment, staging};
+use lazuli_engine::rows::{blob, container, due, list, payload, refs, segment, service, staging};
 use lazuli_engine::store::{Space, StoreError, VALUE_BYTES_MAX};
 use libfuzzer_sys::fuzz_target;
 
@@ -16,6 +16,7 @@ fuzz_target!(|data: &[u8]| {
     check::<payload::ExtentRow>(Space::Extents, data);
     check::<refs::RefsRow>(Space::Refs, data);
     check::<segment::SegmentRow>(Space::Segments, data);
+    check::<service::ServiceRow>(Space::Services, data);
     check::<staging::StagingRow>(Space::Stagings, data);
     check::<staging::BlockRow>(Space::Blocks, data);
 });

@@ -23,6 +23,7 @@ pub mod protection;
 pub mod range;
 pub mod refusal;
 pub mod rows;
+pub mod service;
 pub mod store;
 pub mod tags;
 pub mod tier;

@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! meta        what                           -> format, sequence, last commit time, last id
+//! services    account, service               -> Service { logging, metrics, cors, version, retention, website }
 //! containers  account, container             -> Container { incarnation, etag, lease, access, metadata }
 //! blobs       incarnation, blob              -> Blob { etag, length, properties, lease, content }
 //! stagings    incarnation, blob              -> Staging { its blocks' parent, count, last Put Block }
@@ -29,6 +30,7 @@ pub mod list;
 pub mod payload;
 pub mod refs;
 pub mod segment;
+pub mod service;
 pub mod staging;
 pub mod tags;
 

@@ -26,6 +26,8 @@ macro_rules! spaces {
 spaces! {
     /// The store's own state: format, sequence, last commit time, last id.
     Meta = "meta";
+    /// Properties of whole services by account and service.
+    Services = "services";
     /// Containers by account and name.
     Containers = "containers";
     /// Committed blobs by container incarnation and name.
