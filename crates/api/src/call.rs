@@ -9,13 +9,15 @@ use crate::error::Problem;
 use crate::fields::Fields;
 use crate::integrity::Integrity;
 use crate::operation::Operation;
-use crate::target::Target;
+use crate::target::{Service, Target};
 use crate::version::Version;
 
 /// An authorized request. Only the way of a request makes one, out of a [`Grant`].
 pub struct Call {
     /// The storage.
     pub engine: Engine,
+    /// Which service is asked.
+    pub service: Service,
     /// What is addressed.
     pub target: Target,
     /// Headers and query parameters.

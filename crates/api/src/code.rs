@@ -44,6 +44,7 @@ codes! {
     ConditionNotMet 412 "The condition specified using HTTP conditional header(s) is not met.";
     ContainerAlreadyExists 409 "The specified container already exists.";
     ContainerNotFound 404 "The specified container does not exist.";
+    CorsPreflightFailure 403 "CORS is not enabled for the service, or no rule of it matches the request.";
     Crc64Mismatch 400 "The CRC64 value specified in the request did not match the CRC64 value calculated by the server.";
     EmptyMetadataKey 400 "The key for one of the metadata key-value pairs is empty.";
     InsufficientAccountPermissions 403 "The account being accessed does not have sufficient permissions to execute this operation.";

@@ -25,6 +25,8 @@ pub struct Operation {
 pub enum Permission {
     /// Nothing: the request carries no credentials.
     Nothing,
+    /// To learn what kind of account it is.
+    Account,
     /// To read. Of a blob: also for anonymous clients where the container is public; of a container: where its listing
     /// is.
     Read,

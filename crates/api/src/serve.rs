@@ -18,11 +18,13 @@ use crate::auth::{self, Asked};
 use crate::blob;
 use crate::body::{Chunks, Incoming, drained};
 use crate::call::Call;
+use crate::cors::Cors;
 use crate::error::Problem;
 use crate::fields::Fields;
 use crate::head::HeaderCase;
 use crate::operation::Body;
 use crate::route;
+use crate::service;
 use crate::stamp::Stamp;
 use crate::target::{Service, Target};
 use crate::wire::structured;
@@ -101,6 +103,10 @@ async fn answer(app: &App, service: Service, request: Request, stamp: &mut Stamp
     stamp.version = version;
     let host = if app.options.path_style_only { None } else { fields.header_opt("host")? };
     let target = Target::parse(host, &raw_path, &fields)?;
+    let properties = service::properties(&app.engine, &target.account, service)?;
+    stamp.cors = Some(Cors::of(&properties.cors, &method, fields.headers()));
+    let version = service::default_version(&properties, &fields).unwrap_or(version);
+    stamp.version = version;
     let operation = route::find(blob::ROUTES, &method, target.level(), &fields)?;
     stamp.operation = operation.name;
 
@@ -114,7 +120,7 @@ async fn answer(app: &App, service: Service, request: Request, stamp: &mut Stamp
         Body::Stream { .. } => fields.header_opt(structured::BODY)?.map(str::to_owned),
         Body::None | Body::Xml { .. } => None,
     };
-    let call = Call { engine: app.engine.clone(), target, fields, version, grant, operation, body };
+    let call = Call { engine: app.engine.clone(), service, target, fields, version, grant, operation, body };
     // Clients take an answer that does not repeat the header for one of a service that did not check.
     Ok((operation.run)(call).await?.header_opt(structured::BODY, structured))
 }

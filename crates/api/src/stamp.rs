@@ -14,6 +14,7 @@ use warp::Reply;
 use warp::reply::Response;
 
 use crate::answer::{Answer, Content};
+use crate::cors::Cors;
 use crate::error::Problem;
 use crate::target::Service;
 use crate::version::{VERSION_HEADER, Version};
@@ -34,6 +35,8 @@ pub(crate) struct Stamp {
     pub(crate) now: Timestamp,
     /// The version that is spoken; the newest one until the request's own is known.
     pub(crate) version: Version,
+    /// What the answer says to browsers, once it is known which service is asked.
+    pub(crate) cors: Option<Cors>,
     /// The operation, once it is known; for the log.
     pub(crate) operation: &'static str,
     service: Service,
@@ -50,6 +53,7 @@ impl Stamp {
             request_id: Uuid::new_v4(),
             now,
             version: Version::NEWEST,
+            cors: None,
             operation: "",
             service,
             is_head: method == Method::HEAD,
@@ -77,6 +81,9 @@ impl Stamp {
         };
         *response.status_mut() = answer.status;
         self.common(&mut headers);
+        if let Some(cors) = &self.cors {
+            cors.onto(&mut headers);
+        }
         *response.headers_mut() = headers;
         response.extensions_mut().insert(answer.case);
         response

@@ -29,6 +29,8 @@ impl Version {
     pub const V2017_07_29: Self = Self::of(2017, 7, 29);
     /// The first with the creation time.
     pub const V2017_11_09: Self = Self::of(2017, 11, 9);
+    /// The first with static websites.
+    pub const V2018_03_28: Self = Self::of(2018, 3, 28);
     /// The first with CRC-64 of bodies.
     pub const V2019_02_02: Self = Self::of(2019, 2, 2);
     /// The first with 4000 MiB blocks and a challenge for requests without credentials.

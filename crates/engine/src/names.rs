@@ -58,6 +58,19 @@ name_type!(
     valid_blob
 );
 
+impl ContainerName {
+    /// The container that is served as a website.
+    pub fn web() -> Self {
+        Self("$web".into())
+    }
+
+    /// Whether listings leave it out unless they are asked for the system's containers. The service's own description
+    /// says so of every name that begins with a dollar sign but `$root`, which clients make as any other.
+    pub fn is_system(&self) -> bool {
+        self.0.starts_with('$') && &*self.0 != "$root"
+    }
+}
+
 /// Where a container is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ContainerAddress {

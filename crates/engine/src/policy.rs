@@ -19,6 +19,57 @@ pub struct AccountPolicy {
     pub encryption_scopes: Vec<String>,
     /// Whether changes of blobs are recorded in `$blobchangefeed`.
     pub change_feed: bool,
+    /// What clients are told of its performance and replication; it has no effect.
+    pub sku: Sku,
+    /// What clients are told of its kind; it has no effect.
+    pub kind: AccountKind,
+}
+
+macro_rules! named {
+    ($(#[$doc:meta])* $type:ident { $(#[$first:meta])* $($variant:ident = $name:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[expect(missing_docs, reason = "the names of the service say it")]
+        pub enum $type { $(#[$first])* $($variant,)* }
+
+        impl $type {
+            /// Every one.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Its name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+named! {
+    /// Performance and replication of an account. The default is the one whose secondary endpoint can be read, as ours.
+    /// <https://learn.microsoft.com/rest/api/storagerp/srp_sku_types>
+    Sku {
+        #[default]
+        StandardRagrs = "Standard_RAGRS",
+        StandardLrs = "Standard_LRS",
+        StandardZrs = "Standard_ZRS",
+        StandardGrs = "Standard_GRS",
+        StandardGzrs = "Standard_GZRS",
+        StandardRagzrs = "Standard_RAGZRS",
+        PremiumLrs = "Premium_LRS",
+        PremiumZrs = "Premium_ZRS",
+    }
+}
+
+named! {
+    /// The kind of an account.
+    AccountKind {
+        #[default]
+        StorageV2 = "StorageV2",
+        Storage = "Storage",
+        BlobStorage = "BlobStorage",
+        BlockBlobStorage = "BlockBlobStorage",
+        FileStorage = "FileStorage",
+    }
 }
 
 /// The policies of all accounts; an account that is not named has the default one.

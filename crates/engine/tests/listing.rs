@@ -110,7 +110,8 @@ async fn containers_are_listed_by_account_prefix_and_page() {
             let mut names = Vec::new();
             let mut start = None;
             loop {
-                let request = ListContainers { account: account(name), prefix: prefix.into(), start, limit };
+                let request =
+                    ListContainers { account: account(name), prefix: prefix.into(), system: false, start, limit };
                 let page = container::list(&engine, request).await.unwrap();
                 names.extend(page.containers.into_iter().map(|container| container.name.to_string()));
                 start = page.next;
@@ -119,6 +120,33 @@ async fn containers_are_listed_by_account_prefix_and_page() {
                 }
             }
             assert_eq!(names, expected, "{name} {prefix} {limit}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn containers_of_the_system_are_listed_only_on_request() {
+    let (engine, _) = engine().await;
+    for name in ["$blobchangefeed", "$logs", "$root", "$web"] {
+        container::create(&engine, at(name), Metadata::default(), Default::default()).await.unwrap();
+    }
+    for (system, expected) in
+        [(false, &["$root", "photos"][..]), (true, &["$blobchangefeed", "$logs", "$root", "$web", "photos"])]
+    {
+        for limit in [1, 2, 10] {
+            let mut names = Vec::new();
+            let mut start = None;
+            loop {
+                let account = AccountName::parse("dev").unwrap();
+                let request = ListContainers { account, prefix: String::new(), system, start, limit };
+                let page = container::list(&engine, request).await.unwrap();
+                names.extend(page.containers.into_iter().map(|container| container.name.to_string()));
+                start = page.next;
+                if start.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(names, expected, "{limit}");
         }
     }
 }

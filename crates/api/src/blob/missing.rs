@@ -2,18 +2,15 @@
 //! shrinks.
 
 use crate::error::Problem;
-use crate::operation::Permission::{Add, Create, Nothing, Own, Protect, Read, Write};
+use crate::operation::Permission::{Add, Create, Own, Protect, Read, Write};
 use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::{Header, HeaderIs, HeaderIsNot, NoHeader, NoQuery, Query};
-use crate::route::{Route, Selector, Verb};
-use crate::target::Level;
+use crate::route::{Route, Verb};
 
 const GET: &[Verb] = &[Verb::Get];
-const GET_HEAD: &[Verb] = &[Verb::Get, Verb::Head];
 const PUT: &[Verb] = &[Verb::Put];
 const POST: &[Verb] = &[Verb::Post];
 const DELETE: &[Verb] = &[Verb::Delete];
-const OPTIONS: &[Verb] = &[Verb::Options];
 
 const SOURCE: &str = "x-ms-copy-source";
 const SYNC: &str = "x-ms-requires-sync";
@@ -27,14 +24,7 @@ macro_rules! missing {
 }
 
 missing! {
-    GET_PROPERTIES "Service_GetProperties" Read;
-    SET_PROPERTIES "Service_SetProperties" Write;
-    GET_STATISTICS "Service_GetStatistics" Read;
     GET_DELEGATION_KEY "Service_GetUserDelegationKey" Own;
-    GET_ACCOUNT_OF_SERVICE "Service_GetAccountInfo" Own;
-    GET_ACCOUNT_OF_CONTAINER "Container_GetAccountInfo" Own;
-    GET_ACCOUNT_OF_BLOB "Blob_GetAccountInfo" Own;
-    PREFLIGHT "Preflight" Nothing;
     BATCH_OF_SERVICE "Service_SubmitBatch" Own;
     BATCH_OF_CONTAINER "Container_SubmitBatch" Own;
     RESTORE_CONTAINER "Container_Restore" Write;
@@ -69,17 +59,8 @@ missing! {
 
 /// The routes.
 pub(super) const ROUTES: &[Route] = &[
-    Route::service(GET, "service", "properties", &GET_PROPERTIES),
-    Route::service(PUT, "service", "properties", &SET_PROPERTIES),
-    Route::service(GET, "service", "stats", &GET_STATISTICS),
     Route::service(POST, "service", "userdelegationkey", &GET_DELEGATION_KEY),
     Route::service(POST, "", "batch", &BATCH_OF_SERVICE),
-    account_information(Level::Service, &GET_ACCOUNT_OF_SERVICE),
-    account_information(Level::Container, &GET_ACCOUNT_OF_CONTAINER),
-    account_information(Level::Blob, &GET_ACCOUNT_OF_BLOB),
-    preflight(Level::Service),
-    preflight(Level::Container),
-    preflight(Level::Blob),
     Route::container(POST, "batch", &[], &BATCH_OF_CONTAINER),
     Route::container(PUT, "undelete", &[], &RESTORE_CONTAINER),
     Route::container(PUT, "rename", &[], &RENAME_CONTAINER),
@@ -125,19 +106,4 @@ const fn missing(name: &'static str, needs: Permission) -> Operation {
         body: Body::None,
         run: |call| Box::pin(std::future::ready(Err(Problem::not_implemented(call.operation.name)))),
     }
-}
-
-const fn account_information(level: Level, operation: &'static Operation) -> Route {
-    Route {
-        verbs: GET_HEAD,
-        level,
-        restype: Selector::Is("account"),
-        comp: Selector::Is("properties"),
-        markers: &[],
-        operation,
-    }
-}
-
-const fn preflight(level: Level) -> Route {
-    Route { verbs: OPTIONS, level, restype: Selector::Any, comp: Selector::Any, markers: &[], operation: &PREFLIGHT }
 }

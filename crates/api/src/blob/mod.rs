@@ -1,5 +1,6 @@
 //! The Blob service.
 
+mod account;
 mod blocks;
 mod container;
 mod listing;
@@ -14,6 +15,8 @@ use crate::route::Route;
 
 /// Every route of the service, a table per family.
 pub const ROUTES: &[&[Route]] = &[
+    crate::service::ROUTES,
+    account::ROUTES,
     service::ROUTES,
     container::ROUTES,
     listing::ROUTES,

@@ -8,11 +8,17 @@ use crate::call::Call;
 use crate::error::Problem;
 use crate::operation::{Body, Operation, Permission};
 use crate::route::{Route, Verb};
+use crate::service::preflight_at;
+use crate::target::Level;
 use crate::wire::condition;
 use crate::wire::listing::{self, Paging};
 
 /// The routes.
-pub(super) const ROUTES: &[Route] = &[Route::service(&[Verb::Get], "", "list", &LIST_CONTAINERS)];
+pub(super) const ROUTES: &[Route] = &[
+    Route::service(&[Verb::Get], "", "list", &LIST_CONTAINERS),
+    preflight_at(Level::Container),
+    preflight_at(Level::Blob),
+];
 
 /// List Containers: <https://learn.microsoft.com/rest/api/storageservices/list-containers2>
 static LIST_CONTAINERS: Operation = Operation {
@@ -25,14 +31,15 @@ static LIST_CONTAINERS: Operation = Operation {
 async fn list_containers(call: Call) -> Result<Answer, Problem> {
     condition::none(&call.fields)?;
     let paging = Paging::parse(&call.fields)?;
-    let metadata = listing::container_metadata(&call.fields)?;
+    let includes = listing::container_includes(&call.fields)?;
     let endpoint = listing::service_endpoint(&call.fields, &call.target)?;
     let request = ListContainers {
         account: call.target.account.clone(),
         prefix: paging.prefix.clone(),
+        system: includes.system,
         start: paging.start.clone(),
         limit: paging.limit,
     };
     let page = container::list(&call.engine, request).await?;
-    Ok(Answer::ok().xml(listing::containers(&endpoint, &paging, metadata, call.version, &page)))
+    Ok(Answer::ok().xml(listing::containers(&endpoint, &paging, includes.metadata, call.version, &page)))
 }

@@ -8,7 +8,7 @@ use lazuli_engine::blob::object::BlobView;
 use lazuli_engine::blob::tags::FoundPage;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-pub use request::{BlobIncludes, PAGE_MAX, Paging, blob_includes, container_metadata, find_versions, service_endpoint};
+pub use request::{BlobIncludes, PAGE_MAX, Paging, blob_includes, container_includes, find_versions, service_endpoint};
 
 use crate::version::Version;
 use crate::wire::xml::Writer;

@@ -2,6 +2,9 @@
 //!
 //! A module a thing: small field types, groups of headers, XML bodies, and what is refused because it is not built
 //! ([`unbuilt`]).
+//! In reading order: the small field types ([`date`], [`etag`], [`kind`], [`range`], [`digest`]), the groups of headers
+//! ([`condition`], [`lease`], [`properties`], [`metadata`]), what is refused because it is not built ([`unbuilt`]), and
+//! the XML bodies ([`xml`], [`acl`], [`block_list`], [`listing`], [`service`]).
 
 pub mod acl;
 pub mod block_list;
@@ -15,6 +18,7 @@ pub mod listing;
 pub mod metadata;
 pub mod properties;
 pub mod range;
+pub mod service;
 pub mod structured;
 pub mod tags;
 pub mod unbuilt;

@@ -16,7 +16,7 @@ use crate::refusal::Refusal;
 use crate::rows;
 use crate::rows::codec;
 use crate::rows::container::{self as row, ContainerRow};
-use crate::store::{Direction, KeyRange, Purpose, Space, Tx, View};
+use crate::store::{Direction, KeyRange, Purpose, Space, StoreError, Tx, View};
 
 /// A container as a reader sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,17 +55,30 @@ pub async fn create(
             if tx.get(Space::Containers, &key)?.is_some() {
                 return Err(Refusal::ContainerExists.into());
             }
-            let container = ContainerRow {
-                incarnation: tx.id(),
-                etag: Etag::at(tx.now()),
-                lease: crate::lease::Lease::Available,
-                access: AccessControl { public, policies: Vec::new() },
-                metadata: metadata.clone(),
-            };
-            rows::put(tx, Space::Containers, key, &container)?;
-            Ok(Written { etag: container.etag })
+            Ok(insert(tx, key, metadata.clone(), public)?)
         })
         .await
+}
+
+/// Creates the container, private, unless there is one.
+pub(crate) fn ensure(tx: &mut dyn Tx, address: &ContainerAddress) -> Result<(), StoreError> {
+    let key = row::key(address);
+    if tx.get(Space::Containers, &key)?.is_none() {
+        insert(tx, key, Metadata::default(), PublicAccess::Private)?;
+    }
+    Ok(())
+}
+
+fn insert(tx: &mut dyn Tx, key: Vec<u8>, metadata: Metadata, public: PublicAccess) -> Result<Written, StoreError> {
+    let container = ContainerRow {
+        incarnation: tx.id(),
+        etag: Etag::at(tx.now()),
+        lease: crate::lease::Lease::Available,
+        access: AccessControl { public, policies: Vec::new() },
+        metadata,
+    };
+    rows::put(tx, Space::Containers, key, &container)?;
+    Ok(Written { etag: container.etag })
 }
 
 /// Get Container Properties, Metadata and ACL in one.
@@ -145,6 +158,8 @@ pub struct ListContainers {
     pub account: AccountName,
     /// Only names that begin so.
     pub prefix: String,
+    /// Whether those of the system are listed as well.
+    pub system: bool,
     /// Where to go on.
     pub start: Option<Marker>,
     /// Most containers to answer, at least 1.
@@ -178,6 +193,9 @@ fn page(view: &dyn View, request: &ListContainers) -> Result<ContainerPage, Erro
     for pair in view.scan(Space::Containers, range, Direction::Forward) {
         let (key, value) = pair?;
         let name = row::name(&key)?;
+        if !request.system && name.is_system() {
+            continue;
+        }
         if containers.len() == request.limit {
             return Ok(ContainerPage { containers, next: Some(Marker(name.as_str().into())) });
         }

@@ -3,9 +3,11 @@
 
 pub mod properties;
 
+use crate::blob::container;
+use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::names::AccountName;
+use crate::names::{AccountName, ContainerAddress, ContainerName};
 use crate::rows;
 use crate::rows::service as row;
 use crate::service::properties::{Change, ServiceProperties};
@@ -36,14 +38,24 @@ pub fn get(engine: &Engine, account: &AccountName, kind: ServiceKind) -> Result<
     engine.read(|view| Ok(properties(view, account, kind)?))
 }
 
-/// Set Service Properties: what `change` leaves out stays as it is.
+/// Set Service Properties: what `change` leaves out stays as it is. To switch the website on makes the container that
+/// is served, if there is none.
 pub async fn set(engine: &Engine, account: AccountName, kind: ServiceKind, change: Change) -> Result<(), Error> {
     engine
         .write(Purpose::Grow, move |tx| {
-            let old = properties(tx, &account, kind)?;
-            Ok(rows::put(tx, Space::Services, row::key(&account, kind), &row::ServiceRow(change.onto(old)))?)
+            let new = change.onto(properties(tx, &account, kind)?);
+            if change.website.as_ref().is_some_and(|website| website.enabled) {
+                let address = ContainerAddress { account: account.clone(), container: ContainerName::web() };
+                container::ensure(tx, &address)?;
+            }
+            Ok(rows::put(tx, Space::Services, row::key(&account, kind), &row::ServiceRow(new))?)
         })
         .await
+}
+
+/// Up to when the secondary endpoint shows all that was committed: it shows everything, at once.
+pub fn synced(engine: &Engine) -> Result<Timestamp, Error> {
+    engine.read(|view| Ok(view.now()))
 }
 
 /// How long the account keeps deleted blobs, as seen by `view`; none if it does not keep them.

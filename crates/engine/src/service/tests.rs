@@ -2,7 +2,10 @@ use std::sync::Arc;
 
 use super::properties::{CorsRule, DeleteRetention, IncludeApis, Logging, Metrics, StaticWebsite};
 use super::*;
+use crate::access::PublicAccess;
+use crate::blob::OnContainer;
 use crate::clock::{HeldClock, Timestamp};
+use crate::condition::Conditions;
 
 async fn engine() -> Engine {
     Engine::memory(Arc::new(HeldClock::at(Timestamp::from_unix_seconds(1_785_542_400)))).await.unwrap()
@@ -85,4 +88,20 @@ async fn deleted_blobs_are_kept_only_where_the_blob_service_says_for_how_long() 
         let seen = engine.read(|view| Ok(blob_retention(view, &dev)?)).unwrap();
         assert_eq!(seen, expected, "{kind:?} {change:?}");
     }
+}
+
+#[tokio::test]
+async fn a_website_that_is_switched_on_has_its_container() {
+    let (engine, dev) = (engine().await, account("dev"));
+    let web = || ContainerAddress { account: account("dev"), container: ContainerName::web() };
+    let on_web = || OnContainer { address: web(), conditions: Conditions::default(), lease: None };
+    let website =
+        |enabled| Change { website: Some(StaticWebsite { enabled, ..StaticWebsite::default() }), ..Change::default() };
+    set(&engine, dev.clone(), ServiceKind::Blob, website(false)).await.unwrap();
+    assert!(container::get(&engine, on_web()).await.is_err());
+    set(&engine, dev.clone(), ServiceKind::Blob, website(true)).await.unwrap();
+    let made = container::get(&engine, on_web()).await.unwrap();
+    assert_eq!(made.access.public, PublicAccess::Private);
+    set(&engine, dev, ServiceKind::Blob, website(true)).await.unwrap();
+    assert_eq!(container::get(&engine, on_web()).await.unwrap().etag, made.etag, "it is left as it is");
 }

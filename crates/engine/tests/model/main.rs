@@ -309,7 +309,7 @@ impl Pair {
     async fn compare(&mut self) {
         let now = self.now();
         let account = address(CONTAINERS[0]).account;
-        let request = ListContainers { account, prefix: String::new(), start: None, limit: 10 };
+        let request = ListContainers { account, prefix: String::new(), system: true, start: None, limit: 10 };
         let listed = container::list(self.engine(), request).await.unwrap().containers;
         let expected = self.world.containers.iter().map(|(name, room)| ContainerView {
             name: ContainerName::parse(name).unwrap(),

@@ -117,20 +117,29 @@ pub fn find_versions(fields: &Fields) -> Result<bool, Problem> {
     Ok(versions)
 }
 
-/// Reads `include` of List Containers: whether metadata is shown. Deleted and system containers may be asked for:
-/// there are none yet.
+/// What else than the containers themselves List Containers shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContainerIncludes {
+    /// Their metadata.
+    pub metadata: bool,
+    /// Those of the system.
+    pub system: bool,
+}
+
+/// Reads `include` of List Containers. Deleted containers may be asked for: there are none yet.
 ///
 /// Refuses `InvalidQueryParameterValue` for unknown words.
-pub fn container_metadata(fields: &Fields) -> Result<bool, Problem> {
-    let mut metadata = false;
+pub fn container_includes(fields: &Fields) -> Result<ContainerIncludes, Problem> {
+    let mut includes = ContainerIncludes::default();
     for word in words(fields) {
         match word.to_ascii_lowercase().as_str() {
-            "metadata" => metadata = true,
-            "deleted" | "system" => {}
+            "metadata" => includes.metadata = true,
+            "system" => includes.system = true,
+            "deleted" => {}
             _ => return Err(unknown_include(word)),
         }
     }
-    Ok(metadata)
+    Ok(includes)
 }
 
 fn words(fields: &Fields) -> impl Iterator<Item = &str> {
@@ -211,9 +220,10 @@ mod tests {
         for (query, expected) in cases {
             assert_eq!(blob_includes(&fields(query)).map_err(|problem| problem.code), expected, "{query}");
         }
-        assert_eq!(container_metadata(&fields("include=metadata,system,deleted")), Ok(true));
-        assert_eq!(container_metadata(&fields("")), Ok(false));
-        assert_eq!(container_metadata(&fields("include=copy")).unwrap_err().code, Code::InvalidQueryParameterValue);
+        let all = ContainerIncludes { metadata: true, system: true };
+        assert_eq!(container_includes(&fields("include=metadata,system,deleted")), Ok(all));
+        assert_eq!(container_includes(&fields("")), Ok(ContainerIncludes::default()));
+        assert_eq!(container_includes(&fields("include=copy")).unwrap_err().code, Code::InvalidQueryParameterValue);
     }
 
     #[test]
