@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use futures_util::StreamExt;
 use http::{HeaderMap, HeaderValue, Method};
+use lazuli_api::auth::Peer;
 use lazuli_api::auth::accounts::Accounts;
 use lazuli_api::head::HeaderCase;
 use lazuli_api::serve::{App, Options, Request, serve};
@@ -48,6 +49,7 @@ fuzz_target!(|data: &[u8]| {
         raw_query: Some(query).filter(|query| !query.is_empty()),
         headers,
         case: HeaderCase::default(),
+        peer: Peer::default(),
         chunks: futures_util::stream::empty().boxed(),
     };
     let (runtime, app) = &*SERVER;

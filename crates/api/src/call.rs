@@ -3,7 +3,7 @@
 use lazuli_engine::Engine;
 use lazuli_engine::payload::Staged;
 
-use crate::auth::Grant;
+use crate::auth::{Arrival, Grant};
 use crate::body::Incoming;
 use crate::error::Problem;
 use crate::fields::Fields;
@@ -28,6 +28,8 @@ pub struct Call {
     pub grant: Grant,
     /// What is asked for.
     pub operation: &'static Operation,
+    /// How it came: for authorizing what it refers to.
+    pub(crate) arrival: Arrival,
     /// Its body, not read yet.
     pub(crate) body: Incoming,
 }

@@ -35,6 +35,12 @@ macro_rules! codes {
 
 codes! {
     AuthenticationFailed 403 "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly, including the signature.";
+    AuthorizationFailure 403 "This request is not authorized to perform this operation.";
+    AuthorizationPermissionMismatch 403 "This request is not authorized to perform this operation using this permission.";
+    AuthorizationProtocolMismatch 403 "This request is not authorized to perform this operation using this protocol.";
+    AuthorizationResourceTypeMismatch 403 "This request is not authorized to perform this operation using this resource type.";
+    AuthorizationServiceMismatch 403 "This request is not authorized to perform this operation using this service.";
+    AuthorizationSourceIPMismatch 403 "This request is not authorized to perform this operation using this source IP.";
     BlobAlreadyExists 409 "The specified blob already exists.";
     BlobNotFound 404 "The specified blob does not exist.";
     BlockCountExceedsLimit 409 "The uncommitted block count cannot exceed the maximum limit of 100,000 blocks.";
@@ -95,6 +101,7 @@ codes! {
     RequestUrlFailedToParse 400 "The url in the request could not be parsed.";
     ResourceNotFound 404 "The specified resource does not exist.";
     ServerBusy 503 "The server is currently unable to receive requests. Please retry your request.";
+    UnauthorizedBlobOverwrite 403 "This request is not authorized to perform blob overwrites.";
     UnsatisfiableCondition 400 "The request includes an unsatisfiable condition for this operation.";
     UnsupportedHeader 400 "One of the HTTP headers specified in the request is not supported.";
     UnsupportedHttpVerb 405 "The resource doesn't support specified Http Verb.";
@@ -108,6 +115,7 @@ impl From<Refusal> for Code {
             Refusal::ContainerExists => Self::ContainerAlreadyExists,
             Refusal::BlobNotFound => Self::BlobNotFound,
             Refusal::BlobExists => Self::BlobAlreadyExists,
+            Refusal::BlobKept => Self::UnauthorizedBlobOverwrite,
             Refusal::BlobKindMismatch => Self::InvalidBlobType,
             Refusal::NotModified { .. } | Refusal::ConditionFailed => Self::ConditionNotMet,
             Refusal::ConditionUnsatisfiable => Self::UnsatisfiableCondition,

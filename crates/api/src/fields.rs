@@ -48,6 +48,22 @@ impl Fields {
         Ok(Some(text.trim()).filter(|text| !text.is_empty()))
     }
 
+    /// Sees to it that the header has this value: sets it if it is absent.
+    ///
+    /// Refuses `AuthorizationFailure` for another value, `InvalidHeaderValue` for what no header can carry.
+    pub fn demand(&mut self, name: &'static str, value: &str) -> Result<(), Problem> {
+        match self.header_opt(name)? {
+            Some(own) if own != value => Err(Problem::new(Code::AuthorizationFailure)
+                .saying(format!("The signature allows no other value of the header {name} than {value}."))),
+            Some(_) => Ok(()),
+            None => {
+                let given = HeaderValue::from_str(value).map_err(|_| Problem::header(name, value))?;
+                self.headers.insert(name, given);
+                Ok(())
+            }
+        }
+    }
+
     /// Whether a header is there and not empty.
     pub fn has_header(&self, name: &str) -> bool {
         self.headers.get(name).is_some_and(|value| !value.as_bytes().trim_ascii().is_empty())
@@ -142,6 +158,18 @@ mod tests {
         assert_eq!(fields.query_opt("include"), None);
         assert_eq!(fields.query("include").unwrap_err().code, Code::MissingRequiredQueryParameter);
         assert_eq!(fields.query("comp"), Ok("list"));
+    }
+
+    #[test]
+    fn a_demanded_header_is_set_or_must_be_the_same() {
+        let mut fields = fields(&[("x-ms-version", "1")], "", &[]);
+        assert_eq!(fields.demand("x-ms-encryption-scope", "mine"), Ok(()));
+        assert_eq!(fields.header("x-ms-encryption-scope"), Ok("mine"));
+        assert_eq!(fields.demand("x-ms-version", "1"), Ok(()));
+        let other = fields.demand("x-ms-version", "2").unwrap_err();
+        assert_eq!(other.code, Code::AuthorizationFailure);
+        let broken = fields.demand("x-ms-lease-id", "a\nb").unwrap_err();
+        assert_eq!(broken.code, Code::InvalidHeaderValue);
     }
 
     #[test]

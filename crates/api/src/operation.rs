@@ -20,11 +20,14 @@ pub struct Operation {
     pub run: fn(Call) -> BoxFuture<'static, Result<Answer, Problem>>,
 }
 
-/// What a caller must be allowed. The account's key allows everything.
+/// What a caller must be allowed. The account's key allows everything; which letters of a shared access signature and
+/// which roles do, [`crate::auth`] knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Permission {
     /// Nothing: the request carries no credentials.
     Nothing,
+    /// To come at all: what the request does is judged piece by piece, such as the parts of a batch.
+    Any,
     /// To learn what kind of account it is.
     Account,
     /// To read. Of a blob: also for anonymous clients where the container is public; of a container: where its listing
@@ -32,21 +35,36 @@ pub enum Permission {
     Read,
     /// To list: also for anonymous clients where the container's listing is public.
     List,
-    /// To create what does not exist.
+    /// To create. Who may write may also replace what exists; who may only create may not, see
+    /// [`crate::auth::Grant::creates_only`].
     Create,
-    /// To append.
+    /// To append to a blob, to put a message, to insert an entity.
     Add,
     /// To write or replace.
     Write,
+    /// To change a message or an entity.
+    Update,
+    /// To insert an entity or change the one that is there.
+    Upsert,
+    /// To take messages and delete them.
+    Process,
     /// To delete.
     Delete,
+    /// To delete a version of a blob.
+    DeleteVersion,
+    /// To delete a snapshot or version so that no retention brings it back.
+    DeleteForGood,
+    /// To break a lease.
+    BreakLease,
     /// To read and write tags.
     Tag,
     /// To find by tags.
     Filter,
     /// To protect from deletion.
     Protect,
-    /// Everything: only the account's owner, with its key.
+    /// To get a key with which to sign for others: for identities with a token alone.
+    Delegate,
+    /// Everything: only the account's owner, with its key, or an identity that owns it.
     Own,
 }
 

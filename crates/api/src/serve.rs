@@ -14,7 +14,7 @@ use warp::{Filter, Rejection};
 
 use crate::answer::Answer;
 use crate::auth::accounts::Accounts;
-use crate::auth::{self, Asked};
+use crate::auth::{self, Arrival, Asked, Peer};
 use crate::blob;
 use crate::body::{Chunks, Incoming, drained};
 use crate::call::Call;
@@ -22,12 +22,15 @@ use crate::cors::Cors;
 use crate::error::Problem;
 use crate::fields::Fields;
 use crate::head::HeaderCase;
-use crate::operation::Body;
-use crate::route;
+use crate::operation::{Body, Operation, Permission};
+use crate::route::{self, Verb};
 use crate::service;
 use crate::stamp::Stamp;
-use crate::target::{Service, Target};
+use crate::target::{Level, Service, Target};
 use crate::wire::structured;
+
+/// The encryption scope that a write uses.
+const ENCRYPTION_SCOPE: &str = "x-ms-encryption-scope";
 
 /// What the way of a request needs.
 pub struct App {
@@ -70,6 +73,8 @@ pub struct Request {
     pub headers: HeaderMap,
     /// The letter case of their names.
     pub case: HeaderCase,
+    /// Who sent it.
+    pub peer: Peer,
     /// The body. First polled when an operation wants it.
     pub chunks: Chunks,
 }
@@ -93,12 +98,12 @@ pub async fn serve(app: &App, service: Service, request: Request) -> Response {
 
 /// The way of a request: what it addresses, what it asks for, whether it may, and what comes of it.
 async fn answer(app: &App, service: Service, request: Request, stamp: &mut Stamp) -> Result<Answer, Problem> {
-    let Request { method, raw_path, raw_query, headers, case, chunks } = request;
+    let Request { method, raw_path, raw_query, headers, case, peer, chunks } = request;
     let chunks = drained(chunks, &headers);
     if service != Service::Blob {
         return Err(Problem::not_implemented(&format!("The {} service", service.name())));
     }
-    let fields = Fields::parse(headers, raw_query.as_deref(), case)?;
+    let mut fields = Fields::parse(headers, raw_query.as_deref(), case)?;
     let version = auth::version(&fields, app.options.strict_versions)?;
     stamp.version = version;
     let host = if app.options.path_style_only { None } else { fields.header_opt("host")? };
@@ -110,9 +115,23 @@ async fn answer(app: &App, service: Service, request: Request, stamp: &mut Stamp
     let operation = route::find(blob::ROUTES, &method, target.level(), &fields)?;
     stamp.operation = operation.name;
 
-    let asked =
-        Asked { service, method: &method, target: &target, fields: &fields, operation, version, now: stamp.now };
+    let asked = Asked {
+        service,
+        method: &method,
+        target: &target,
+        fields: &fields,
+        needs: operation.needs,
+        version,
+        now: stamp.now,
+        peer,
+        strict: app.options.strict_versions,
+    };
     let grant = auth::authorize(&app.accounts, &app.engine, asked).await?;
+
+    if let Some(scope) = grant.encryption_scope().filter(|_| Verb::of(&method).is_some_and(|verb| !verb.is_read())) {
+        fields.demand(ENCRYPTION_SCOPE, scope)?;
+    }
+    let overrides = if reads_blob(&target, operation, &fields) { grant.overrides().to_vec() } else { Vec::new() };
 
     check_timeout(&fields)?;
     let body = Incoming::admit(chunks, &fields, operation.body, version, app.options.body_idle)?;
@@ -120,9 +139,23 @@ async fn answer(app: &App, service: Service, request: Request, stamp: &mut Stamp
         Body::Stream { .. } => fields.header_opt(structured::BODY)?.map(str::to_owned),
         Body::None | Body::Xml { .. } => None,
     };
-    let call = Call { engine: app.engine.clone(), service, target, fields, version, grant, operation, body };
+    let arrival = Arrival {
+        accounts: app.accounts.clone(),
+        now: stamp.now,
+        peer,
+        strict: app.options.strict_versions,
+        path_style_only: app.options.path_style_only,
+    };
+    let call = Call { engine: app.engine.clone(), service, target, fields, version, grant, operation, arrival, body };
     // Clients take an answer that does not repeat the header for one of a service that did not check.
-    Ok((operation.run)(call).await?.header_opt(structured::BODY, structured))
+    let answer = (operation.run)(call).await?.header_opt(structured::BODY, structured);
+    Ok(overrides.into_iter().fold(answer, |answer, (name, value)| answer.header(name, value)))
+}
+
+/// Whether the answer has a blob's content or properties: its headers are then those that the signature says.
+fn reads_blob(target: &Target, operation: &Operation, fields: &Fields) -> bool {
+    let whole = fields.query_opt("comp").is_none() && fields.query_opt("restype").is_none();
+    whole && target.level() == Level::Blob && operation.needs == Permission::Read
 }
 
 /// How long the client would wait is not ours to enforce, but it must say a number.
@@ -134,8 +167,8 @@ fn check_timeout(fields: &Fields) -> Result<(), Problem> {
 }
 
 /// The one filter of a service's port: it takes every request, raw. A [`HeaderCase`] extension of the request, if there
-/// is one, tells how its header names were written; a [`crate::head::ResponseCase`] extension of the response, how its
-/// own are to be.
+/// is one, tells how its header names were written, a [`Peer`] extension who sent it; a [`crate::head::ResponseCase`]
+/// extension of the response, how its own names are to be.
 pub fn filter(
     app: Arc<App>,
     service: Service,
@@ -146,19 +179,29 @@ pub fn filter(
         .and(raw_query)
         .and(warp::header::headers_cloned())
         .and(warp::ext::optional::<HeaderCase>())
+        .and(warp::ext::optional::<Peer>())
         .and(warp::body::stream())
-        .then(move |method, path: warp::path::FullPath, raw_query, headers, case: Option<HeaderCase>, body| {
-            let app = Arc::clone(&app);
-            let request = Request {
-                method,
-                raw_path: path.as_str().to_owned(),
-                raw_query,
-                headers,
-                case: case.unwrap_or_default(),
-                chunks: chunks(body),
-            };
-            async move { serve(&app, service, request).await }
-        })
+        .then(
+            move |method,
+                  path: warp::path::FullPath,
+                  raw_query,
+                  headers,
+                  case: Option<HeaderCase>,
+                  peer: Option<Peer>,
+                  body| {
+                let app = Arc::clone(&app);
+                let request = Request {
+                    method,
+                    raw_path: path.as_str().to_owned(),
+                    raw_query,
+                    headers,
+                    case: case.unwrap_or_default(),
+                    peer: peer.unwrap_or_default(),
+                    chunks: chunks(body),
+                };
+                async move { serve(&app, service, request).await }
+            },
+        )
 }
 
 fn chunks<B: Buf>(body: impl futures_util::Stream<Item = Result<B, warp::Error>> + Send + 'static) -> Chunks {

@@ -19,10 +19,14 @@ pub struct Version {
 impl Version {
     /// The first that quotes ETags.
     pub const V2011_08_18: Self = Self::of(2011, 8, 18);
+    /// The first whose shared access signatures name it.
+    pub const V2012_02_12: Self = Self::of(2012, 2, 12);
     /// The first with CORS and JSON tables.
     pub const V2013_08_15: Self = Self::of(2013, 8, 15);
     /// The first that signs a Content-Length of zero as nothing.
     pub const V2015_02_21: Self = Self::of(2015, 2, 21);
+    /// The first with shared access signatures for accounts, addresses and protocols.
+    pub const V2015_04_05: Self = Self::of(2015, 4, 5);
     /// The first with 256 MiB blobs and 100 MiB blocks; signs empty headers; shows public access in listings.
     pub const V2016_05_31: Self = Self::of(2016, 5, 31);
     /// The first with blob tiers and the deletion type.
@@ -31,12 +35,22 @@ impl Version {
     pub const V2017_11_09: Self = Self::of(2017, 11, 9);
     /// The first with static websites.
     pub const V2018_03_28: Self = Self::of(2018, 3, 28);
+    /// The first with user delegation keys.
+    pub const V2018_11_09: Self = Self::of(2018, 11, 9);
     /// The first with CRC-64 of bodies.
     pub const V2019_02_02: Self = Self::of(2019, 2, 2);
     /// The first with 4000 MiB blocks and a challenge for requests without credentials.
     pub const V2019_12_12: Self = Self::of(2019, 12, 12);
+    /// The first with shared access signatures for directories.
+    pub const V2020_02_10: Self = Self::of(2020, 2, 10);
+    /// The first with encryption scopes in shared access signatures.
+    pub const V2020_12_06: Self = Self::of(2020, 12, 6);
     /// The first that escapes names which XML cannot carry.
     pub const V2021_02_12: Self = Self::of(2021, 2, 12);
+    /// The first with user delegation keys for queues and tables, and for one user alone.
+    pub const V2025_07_05: Self = Self::of(2025, 7, 5);
+    /// The first with headers and parameters in user delegation signatures.
+    pub const V2026_04_06: Self = Self::of(2026, 4, 6);
 
     /// What an anonymous request without a version speaks.
     pub const ANONYMOUS_DEFAULT: Self = Self::of(2009, 9, 19);

@@ -31,6 +31,8 @@ pub struct Conditions {
     pub if_unmodified_since: Option<Timestamp>,
     /// Holds for a blob with such tags.
     pub if_tags: Option<TagCondition>,
+    /// Whether a write that creates or replaces may only create: who asks is not allowed more.
+    pub only_new: bool,
 }
 
 impl Conditions {
@@ -72,12 +74,15 @@ impl Conditions {
 
     /// Judges a write that creates or replaces: `existing` is the version that would be replaced.
     ///
-    /// Refuses [`Refusal::BlobExists`] for `If-None-Match: *` over an existing object, else
-    /// [`Refusal::ConditionFailed`].
+    /// Refuses [`Refusal::BlobExists`] for `If-None-Match: *` over an existing object, [`Refusal::ConditionFailed`],
+    /// and [`Refusal::BlobKept`] where all conditions hold but nothing may be replaced.
     pub fn judge_create(&self, existing: Option<Etag>) -> Result<(), Refusal> {
         match existing {
             Some(_) if self.if_none_match == Some(EtagSet::Any) => Err(Refusal::BlobExists),
-            Some(etag) => self.judge_write(etag),
+            Some(etag) => match self.judge_write(etag) {
+                Ok(()) if self.only_new => Err(Refusal::BlobKept),
+                judged => judged,
+            },
             None if self.if_match.is_some() => Err(Refusal::ConditionFailed),
             None => Ok(()),
         }

@@ -13,6 +13,8 @@ pub enum Refusal {
     BlobNotFound,
     /// The blob exists and the condition demanded that it does not.
     BlobExists,
+    /// The blob exists and the caller may create, but not replace.
+    BlobKept,
     /// The blob is of another kind than the operation works on.
     BlobKindMismatch,
     /// A condition of a read says that the caller's copy is still good.

@@ -11,6 +11,7 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use lazuli_api::auth::Peer;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
@@ -109,7 +110,12 @@ impl Door {
             let Some(socket) = usable(accepted).await else { continue };
             let cases = Cases::default();
             let inner = TowerToHyperService::new(warp::service(filter.clone()));
-            let service = Cased::new(service_fn(move |request| inner.call(with_path(request))), cases.clone());
+            let peer = socket.peer_addr().map_or_else(|_| Peer::default(), |address| Peer::at(address.ip(), false));
+            let with_peer = move |mut request: Request<_>| {
+                request.extensions_mut().insert(peer);
+                inner.call(with_path(request))
+            };
+            let service = Cased::new(service_fn(with_peer), cases.clone());
             let socket = Tap::new(Patient::new(socket, limits.idle), cases);
             let connection = drain.watch(http.serve_connection(TokioIo::new(socket), service));
             tokio::spawn(async move {

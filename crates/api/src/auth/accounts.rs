@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,9 +16,17 @@ pub const DEVELOPMENT_KEY: &str =
 /// Most keys of an account: one in use while the other is being replaced.
 const KEYS_MAX: usize = 2;
 
-/// The accounts and their keys.
+/// The accounts and their keys. Clones are the same accounts: what [`Self::replace`] puts in their place, all see.
 #[derive(Clone, Debug, Default)]
-pub struct Accounts(HashMap<AccountName, Vec<Key>>);
+pub struct Accounts(Arc<RwLock<Arc<ByName>>>);
+
+type ByName = HashMap<AccountName, Arc<Account>>;
+
+/// An account.
+#[derive(Debug)]
+pub struct Account {
+    keys: Vec<Key>,
+}
 
 /// A key, decoded. Never shown.
 #[derive(Clone)]
@@ -36,7 +45,7 @@ pub enum AccountError {
 
 impl Accounts {
     /// The same accounts and one more, or the same one with other keys.
-    pub fn with(mut self, name: &str, keys: &[&str]) -> Result<Self, AccountError> {
+    pub fn with(self, name: &str, keys: &[&str]) -> Result<Self, AccountError> {
         let account = AccountName::parse(name).map_err(|_| AccountError::Name(name.to_owned()))?;
         let wrong = || AccountError::Keys(name.to_owned());
         let keys = keys
@@ -46,13 +55,32 @@ impl Accounts {
         if keys.is_empty() || keys.len() > KEYS_MAX {
             return Err(wrong());
         }
-        self.0.insert(account, keys);
-        Ok(self)
+        let mut accounts = ByName::clone(&self.current());
+        accounts.insert(account, Arc::new(Account { keys }));
+        Ok(Self(Arc::new(RwLock::new(Arc::new(accounts)))))
     }
 
-    /// The keys of an account, if it is served.
-    pub fn keys(&self, account: &AccountName) -> Option<&[Key]> {
-        self.0.get(account).map(Vec::as_slice)
+    /// An account, if it is served. Who holds it keeps its keys though they may be replaced meanwhile.
+    pub fn get(&self, account: &AccountName) -> Option<Arc<Account>> {
+        self.current().get(account).cloned()
+    }
+
+    /// Serves `others` from now on, in place of these.
+    pub fn replace(&self, others: &Self) {
+        let others = others.current();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = others;
+    }
+
+    fn current(&self) -> Arc<ByName> {
+        // The map is whole whatever panicked beside it.
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Account {
+    /// Its keys: one or two.
+    pub fn keys(&self) -> &[Key] {
+        &self.keys
     }
 }
 
@@ -76,13 +104,22 @@ mod tests {
     #[test]
     fn an_account_has_one_or_two_keys_that_are_never_shown() {
         let accounts = Accounts::default().with("dev", &[DEVELOPMENT_KEY, "AAAA"]).unwrap();
-        assert_eq!(accounts.keys(&AccountName::parse("dev").unwrap()).map(<[_]>::len), Some(2));
-        assert!(accounts.keys(&AccountName::parse("other").unwrap()).is_none());
-        assert_eq!(format!("{:?}", accounts.keys(&AccountName::parse("dev").unwrap()).unwrap()), "[Key(..), Key(..)]");
+        let dev = accounts.get(&AccountName::parse("dev").unwrap()).unwrap();
+        assert_eq!(format!("{:?}", dev.keys()), "[Key(..), Key(..)]");
+        assert!(accounts.get(&AccountName::parse("other").unwrap()).is_none());
         for (name, keys) in
             [("Dev", &["AAAA"][..]), ("dev", &[]), ("dev", &["AAAA", "AAAA", "AAAA"]), ("dev", &[""]), ("dev", &["%"])]
         {
             assert!(Accounts::default().with(name, keys).is_err(), "{name} {keys:?}");
         }
+    }
+
+    #[test]
+    fn accounts_are_replaced_for_all_who_share_them() {
+        let one = Accounts::default().with("one", &["AAAA"]).unwrap();
+        let shared = one.clone();
+        one.replace(&Accounts::default().with("two", &["AAAA"]).unwrap());
+        let served = |name| shared.get(&AccountName::parse(name).unwrap()).is_some();
+        assert_eq!((served("one"), served("two")), (false, true));
     }
 }

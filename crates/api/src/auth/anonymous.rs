@@ -6,7 +6,7 @@ use lazuli_engine::blob::{OnContainer, container};
 use lazuli_engine::condition::Conditions;
 use lazuli_engine::{Engine, Error, Refusal};
 
-use crate::auth::Asked;
+use crate::auth::{Asked, rights};
 use crate::code::Code;
 use crate::error::Problem;
 use crate::operation::Permission;
@@ -21,9 +21,9 @@ const CHALLENGE: &str = "Bearer authorization_uri=https://login.microsoftonline.
 ///
 /// Refuses `ResourceNotFound` or `NoAuthenticationInformation`, by version: whether the container exists stays hidden.
 pub(super) async fn admit(engine: &Engine, asked: Asked<'_>) -> Result<(), Problem> {
-    let Some(least) = least_access(asked.operation.needs, asked.target.level()) else {
-        return Err(refusal(asked.version));
-    };
+    let mut needs = rights::needs(asked.needs, asked.method, asked.fields, asked.version);
+    let least = needs.next().and_then(|needs| least_access(needs, asked.target.level()));
+    let (Some(least), None) = (least, needs.next()) else { return Err(refusal(asked.version)) };
     let on = OnContainer { address: asked.target.container()?, conditions: Conditions::default(), lease: None };
     match container::get(engine, on).await {
         Ok(view) if opens(view.access.public, least) => Ok(()),

@@ -2,8 +2,14 @@
 
 pub mod accounts;
 mod anonymous;
+mod grant;
+mod peer;
+mod rights;
+mod sas;
 mod shared_key;
+mod source;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -20,35 +26,18 @@ use crate::auth::shared_key::{Scheme, Signed};
 use crate::code::Code;
 use crate::error::Problem;
 use crate::fields::Fields;
-use crate::operation::{Operation, Permission};
+use crate::operation::Permission;
 use crate::target::{Service, Target};
 use crate::version::{VERSION_HEADER, Version};
 use crate::wire::date;
 
+pub use crate::auth::grant::{EntityRange, Grant, Principal};
+pub use crate::auth::peer::Peer;
+pub use crate::auth::sas::Signature;
+pub use crate::auth::source::{Arrival, Source, authorize_url};
+
 /// How far a signed request's date may be from the server's.
 const SKEW_MAX: Duration = Duration::from_secs(15 * 60);
-
-/// The proof that a request was authorized. Only this module makes one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grant {
-    principal: Principal,
-}
-
-/// On whose behalf a request acts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Principal {
-    /// The account's owner: the request is signed with its key.
-    Owner,
-    /// Anybody.
-    Anonymous,
-}
-
-impl Grant {
-    /// On whose behalf the request acts.
-    pub fn principal(&self) -> Principal {
-        self.principal
-    }
-}
 
 /// A request that asks to be authorized.
 #[derive(Clone, Copy)]
@@ -57,48 +46,79 @@ pub(crate) struct Asked<'a> {
     pub(crate) method: &'a Method,
     pub(crate) target: &'a Target,
     pub(crate) fields: &'a Fields,
-    pub(crate) operation: &'static Operation,
+    /// What its operation needs.
+    pub(crate) needs: Permission,
     pub(crate) version: Version,
     pub(crate) now: Timestamp,
+    pub(crate) peer: Peer,
+    /// Whether versions newer than all known are refused.
+    pub(crate) strict: bool,
 }
 
-/// The version that a request speaks: the one it names, else by whether it brings credentials.
+/// The version that a request speaks: the one it names, else by its credentials. A shared access signature of a version
+/// up to 2013-08-15 decides alone.
 ///
-/// Refuses `InvalidHeaderValue`.
+/// Refuses `InvalidHeaderValue`, `InvalidQueryParameterValue`, and `AuthenticationFailed` for a malformed `sv`.
 pub(crate) fn version(fields: &Fields, strict: bool) -> Result<Version, Problem> {
-    match fields.header_opt(VERSION_HEADER)? {
-        Some(text) => Version::parse(text, strict),
-        None if fields.has_header("authorization") => Ok(Version::NEWEST),
-        None => Ok(Version::ANONYMOUS_DEFAULT),
+    const PARAMETER: &str = "api-version";
+    let signed_by_key = fields.has_header("authorization");
+    let own = if signed_by_key {
+        Version::NEWEST
+    } else if fields.query_opt("sig").is_some() {
+        match sas::version(fields.query_opt("sv"), strict)? {
+            (version, true) => return Ok(version),
+            (version, false) => version,
+        }
+    } else {
+        Version::ANONYMOUS_DEFAULT
+    };
+    if let Some(text) = fields.header_opt(VERSION_HEADER)? {
+        return Version::parse(text, strict);
+    }
+    match fields.query_opt(PARAMETER).filter(|_| !signed_by_key) {
+        Some(text) => {
+            Version::parse(text, strict).map_err(|_| Problem::query(PARAMETER, text, "It is no known version."))
+        }
+        None => Ok(own),
     }
 }
 
-/// Decides whether the request may go on.
+/// Decides whether the request may go on: by its Authorization header, else by the shared access signature in its
+/// query, else as anybody's.
 ///
 /// Refuses `AuthenticationFailed`, `InvalidAuthenticationInfo`, `NoAuthenticationInformation`, `ResourceNotFound` for
-/// an account or container that is not there to be seen, and `InsufficientAccountPermissions` for a write to the
-/// secondary endpoint.
+/// an account or container that is not there to be seen, the refusals of [`Grant::check`],
+/// `AuthorizationProtocolMismatch`, `AuthorizationSourceIPMismatch`, and `InsufficientAccountPermissions` for a write
+/// to the secondary endpoint.
 pub(crate) async fn authorize(accounts: &Accounts, engine: &Engine, asked: Asked<'_>) -> Result<Grant, Problem> {
-    let Some(keys) = accounts.keys(&asked.target.account) else {
+    let Some(account) = accounts.get(&asked.target.account) else {
         return Err(Problem::new(Code::ResourceNotFound));
     };
-    if asked.operation.needs == Permission::Nothing {
-        return Ok(Grant { principal: Principal::Anonymous });
+    if asked.needs == Permission::Nothing {
+        return Ok(Grant::new(Principal::Anonymous));
     }
-    let grant = if let Some(authorization) = asked.fields.header_opt("authorization")? {
-        verify(keys, authorization, asked)?;
-        Grant { principal: Principal::Owner }
+    let principal = if let Some(authorization) = asked.fields.header_opt("authorization")? {
+        verify(account.keys(), authorization, asked)?;
+        Principal::Owner
     } else if asked.fields.query_opt("sig").is_some() {
-        return Err(failed("Shared access signatures are not supported yet."));
+        Principal::Signature(Arc::new(sas::verify(account.keys(), engine, asked).await?))
     } else {
         anonymous::admit(engine, asked).await?;
-        Grant { principal: Principal::Anonymous }
+        Principal::Anonymous
     };
+    let grant = admit(Grant::new(principal), asked)?;
     if asked.target.secondary && !matches!(*asked.method, Method::GET | Method::HEAD) {
         return Err(Problem::new(Code::InsufficientAccountPermissions)
             .saying("Write operations are not allowed on the secondary endpoint."));
     }
     Ok(grant)
+}
+
+/// The grant, if it allows all that the request needs.
+fn admit(grant: Grant, asked: Asked<'_>) -> Result<Grant, Problem> {
+    let level = asked.target.level();
+    rights::needs(asked.needs, asked.method, asked.fields, asked.version)
+        .try_fold(grant, |grant, needs| grant.admit(needs, asked.service, level))
 }
 
 /// Checks an Authorization header.

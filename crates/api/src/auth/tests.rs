@@ -3,7 +3,6 @@ use http::{HeaderMap, HeaderName};
 use super::*;
 use crate::auth::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
 use crate::head::HeaderCase;
-use crate::route::{self, Route};
 
 const DATE: &str = "Sat, 01 Aug 2026 00:00:00 GMT";
 const NOW: u64 = 1_785_542_400;
@@ -28,17 +27,13 @@ fn verified(keys: &[&str], authorization: &str, date: Headers, now: u64) -> Resu
         method: &Method::GET,
         target: &target,
         fields: &fields,
-        operation: operation(),
+        needs: Permission::Read,
         version: version(&fields, true).unwrap(),
         now: Timestamp::from_unix_seconds(now),
+        peer: Peer::default(),
+        strict: true,
     };
-    verify(accounts.keys(&target.account).unwrap(), authorization, asked)
-}
-
-fn operation() -> &'static Operation {
-    let tables: &[&'static [Route]] = crate::blob::ROUTES;
-    let fields = Fields::parse(HeaderMap::new(), Some("comp=blobs"), HeaderCase::default()).unwrap();
-    route::find(tables, &Method::GET, crate::target::Level::Service, &fields).unwrap()
+    verify(accounts.get(&target.account).unwrap().keys(), authorization, asked)
 }
 
 fn code(outcome: Result<(), Problem>) -> Result<(), Code> {

@@ -44,7 +44,7 @@ fn received(answer: Answer, call: &Call, crc64: u64) -> Result<Answer, Problem> 
 /// Put Block: <https://learn.microsoft.com/rest/api/storageservices/put-block>
 static PUT_BLOCK: Operation = Operation {
     name: "BlockBlob_StageBlock",
-    needs: Permission::Write,
+    needs: Permission::Create,
     body: Body::Stream { bytes_max: block_bytes_max },
     run: |call| Box::pin(put_block(call)),
 };
@@ -74,7 +74,7 @@ async fn put_block(mut call: Call) -> Result<Answer, Problem> {
 /// Put Block List: <https://learn.microsoft.com/rest/api/storageservices/put-block-list>
 static PUT_BLOCK_LIST: Operation = Operation {
     name: "BlockBlob_CommitBlockList",
-    needs: Permission::Write,
+    needs: Permission::Create,
     body: Body::Xml { bytes_max: LIST_BYTES_MAX },
     run: |call| Box::pin(put_block_list(call)),
 };

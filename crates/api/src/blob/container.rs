@@ -155,15 +155,15 @@ async fn delete(call: Call) -> Result<Answer, Problem> {
     Ok(Answer::accepted())
 }
 
-static ACQUIRE_LEASE: Operation = lease_operation("Container_AcquireLease");
-static RENEW_LEASE: Operation = lease_operation("Container_RenewLease");
-static CHANGE_LEASE: Operation = lease_operation("Container_ChangeLease");
-static RELEASE_LEASE: Operation = lease_operation("Container_ReleaseLease");
-static BREAK_LEASE: Operation = lease_operation("Container_BreakLease");
+static ACQUIRE_LEASE: Operation = lease_operation("Container_AcquireLease", Permission::Write);
+static RENEW_LEASE: Operation = lease_operation("Container_RenewLease", Permission::Write);
+static CHANGE_LEASE: Operation = lease_operation("Container_ChangeLease", Permission::Write);
+static RELEASE_LEASE: Operation = lease_operation("Container_ReleaseLease", Permission::Write);
+static BREAK_LEASE: Operation = lease_operation("Container_BreakLease", Permission::BreakLease);
 
 /// Lease Container: <https://learn.microsoft.com/rest/api/storageservices/lease-container>
-const fn lease_operation(name: &'static str) -> Operation {
-    Operation { name, needs: Permission::Write, body: Body::None, run: |call| Box::pin(lease_container(call)) }
+const fn lease_operation(name: &'static str, needs: Permission) -> Operation {
+    Operation { name, needs, body: Body::None, run: |call| Box::pin(lease_container(call)) }
 }
 
 async fn lease_container(call: Call) -> Result<Answer, Problem> {

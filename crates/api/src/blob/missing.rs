@@ -2,7 +2,7 @@
 //! shrinks.
 
 use crate::error::Problem;
-use crate::operation::Permission::{Add, Create, Own, Protect, Read, Write};
+use crate::operation::Permission::{Add, Any, Create, Delegate, Own, Protect, Read, Write};
 use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::{Header, HeaderIs, HeaderIsNot, NoHeader, NoQuery, Query};
 use crate::route::{Route, Verb};
@@ -24,14 +24,14 @@ macro_rules! missing {
 }
 
 missing! {
-    GET_DELEGATION_KEY "Service_GetUserDelegationKey" Own;
-    BATCH_OF_SERVICE "Service_SubmitBatch" Own;
-    BATCH_OF_CONTAINER "Container_SubmitBatch" Own;
+    GET_DELEGATION_KEY "Service_GetUserDelegationKey" Delegate;
+    BATCH_OF_SERVICE "Service_SubmitBatch" Any;
+    BATCH_OF_CONTAINER "Container_SubmitBatch" Any;
     RESTORE_CONTAINER "Container_Restore" Write;
     RENAME_CONTAINER "Container_Rename" Own;
     SNAPSHOT "Blob_CreateSnapshot" Create;
-    COPY "Blob_StartCopyFromURL" Write;
-    COPY_SYNC "Blob_CopyFromURL" Write;
+    COPY "Blob_StartCopyFromURL" Create;
+    COPY_SYNC "Blob_CopyFromURL" Create;
     COPY_ABORT "Blob_AbortCopyFromURL" Write;
     UNDELETE "Blob_Undelete" Write;
     SET_TIER "Blob_SetTier" Write;
@@ -39,9 +39,9 @@ missing! {
     SET_IMMUTABILITY "Blob_SetImmutabilityPolicy" Protect;
     DELETE_IMMUTABILITY "Blob_DeleteImmutabilityPolicy" Protect;
     SET_LEGAL_HOLD "Blob_SetLegalHold" Protect;
-    QUERY "Blob_Query" Own;
-    PUT_FROM_URL "BlockBlob_PutBlobFromUrl" Write;
-    PUT_BLOCK_FROM_URL "BlockBlob_StageBlockFromURL" Write;
+    QUERY "Blob_Query" Read;
+    PUT_FROM_URL "BlockBlob_PutBlobFromUrl" Create;
+    PUT_BLOCK_FROM_URL "BlockBlob_StageBlockFromURL" Create;
     PUT_APPEND "AppendBlob_Create" Create;
     APPEND "AppendBlob_AppendBlock" Add;
     APPEND_FROM_URL "AppendBlob_AppendBlockFromUrl" Add;
@@ -54,7 +54,7 @@ missing! {
     PAGE_RANGES_DIFF "PageBlob_GetPageRangesDiff" Read;
     RESIZE "PageBlob_Resize" Write;
     SEQUENCE_NUMBER "PageBlob_UpdateSequenceNumber" Write;
-    COPY_INCREMENTAL "PageBlob_CopyIncremental" Write;
+    COPY_INCREMENTAL "PageBlob_CopyIncremental" Create;
 }
 
 /// The routes.

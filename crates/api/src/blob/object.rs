@@ -4,6 +4,7 @@ mod download;
 
 use lazuli_engine::blob::object::{self, BlobView};
 use lazuli_engine::blob::{OnBlob, Stored, Written};
+use lazuli_engine::condition::Conditions;
 use lazuli_engine::properties::HttpProperties;
 
 use crate::answer::Answer;
@@ -51,11 +52,11 @@ pub(super) fn to_read(call: &Call) -> Result<OnBlob, Problem> {
     })
 }
 
-/// The blob that a write is about, with its conditions and lease.
+/// The blob that a write is about, with its conditions and lease, and whether it may replace what is there.
 pub(super) fn to_write(call: &Call) -> Result<OnBlob, Problem> {
     unbuilt::refuse(&call.fields)?;
     Ok(OnBlob {
-        conditions: condition::write(&call.fields)?,
+        conditions: Conditions { only_new: call.grant.creates_only(), ..condition::write(&call.fields)? },
         lease: lease::held(&call.fields)?,
         ..OnBlob::at(call.target.blob()?)
     })
@@ -74,7 +75,7 @@ pub(super) fn written(answer: Answer, written: Written) -> Answer {
 /// Put Blob: <https://learn.microsoft.com/rest/api/storageservices/put-blob>
 static PUT_BLOB: Operation = Operation {
     name: "BlockBlob_Upload",
-    needs: Permission::Write,
+    needs: Permission::Create,
     body: Body::Stream { bytes_max: blob_bytes_max },
     run: |call| Box::pin(put_blob(call)),
 };
@@ -200,15 +201,15 @@ fn deleted(call: &Call) -> Answer {
     Answer::accepted().header_opt("x-ms-delete-type-permanent", permanent)
 }
 
-static ACQUIRE_LEASE: Operation = lease_operation("Blob_AcquireLease");
-static RENEW_LEASE: Operation = lease_operation("Blob_RenewLease");
-static CHANGE_LEASE: Operation = lease_operation("Blob_ChangeLease");
-static RELEASE_LEASE: Operation = lease_operation("Blob_ReleaseLease");
-static BREAK_LEASE: Operation = lease_operation("Blob_BreakLease");
+static ACQUIRE_LEASE: Operation = lease_operation("Blob_AcquireLease", Permission::Write);
+static RENEW_LEASE: Operation = lease_operation("Blob_RenewLease", Permission::Write);
+static CHANGE_LEASE: Operation = lease_operation("Blob_ChangeLease", Permission::Write);
+static RELEASE_LEASE: Operation = lease_operation("Blob_ReleaseLease", Permission::Write);
+static BREAK_LEASE: Operation = lease_operation("Blob_BreakLease", Permission::BreakLease);
 
 /// Lease Blob: <https://learn.microsoft.com/rest/api/storageservices/lease-blob>
-const fn lease_operation(name: &'static str) -> Operation {
-    Operation { name, needs: Permission::Write, body: Body::None, run: |call| Box::pin(lease_blob(call)) }
+const fn lease_operation(name: &'static str, needs: Permission) -> Operation {
+    Operation { name, needs, body: Body::None, run: |call| Box::pin(lease_blob(call)) }
 }
 
 async fn lease_blob(call: Call) -> Result<Answer, Problem> {

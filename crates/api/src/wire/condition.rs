@@ -109,6 +109,7 @@ fn parse(fields: &Fields) -> Result<Conditions, Problem> {
         if_modified_since: instant(fields, IF_MODIFIED_SINCE)?,
         if_unmodified_since: instant(fields, IF_UNMODIFIED_SINCE)?,
         if_tags: tags(fields)?,
+        only_new: false,
     })
 }
 

@@ -126,6 +126,7 @@ fn combined_headers_of_a_read_are_judged_as_the_table_says() {
             if_modified_since,
             if_unmodified_since,
             if_tags: None,
+            only_new: false,
         };
         assert_eq!(conditions.judge_read(current()), expected, "{conditions:?}");
     }
@@ -140,7 +141,8 @@ fn a_write_with_both_kinds_is_judged_by_the_version_alone() {
         (None, Some(one_of(&[current()])), Some(second(-1)), None, FAILED),
     ];
     for (if_match, if_none_match, if_modified_since, if_unmodified_since, expected) in cases {
-        let conditions = Conditions { if_match, if_none_match, if_modified_since, if_unmodified_since, if_tags: None };
+        let conditions =
+            Conditions { if_match, if_none_match, if_modified_since, if_unmodified_since, ..Conditions::default() };
         assert_eq!(conditions.judge_write(current()), expected, "write | {conditions:?}");
         assert_eq!(conditions.judge_create(Some(current())), expected, "replace | {conditions:?}");
     }
@@ -214,7 +216,13 @@ proptest! {
         if_modified_since in proptest::option::of(any_time()),
         if_unmodified_since in proptest::option::of(any_time()),
     ) {
-        let conditions = Conditions { if_match, if_none_match, if_modified_since, if_unmodified_since, if_tags: None };
+        let conditions = Conditions {
+            if_match,
+            if_none_match,
+            if_modified_since,
+            if_unmodified_since,
+            ..Conditions::default()
+        };
         prop_assert_eq!(conditions.judge_read(current()), document::read(&conditions, current()));
     }
 
@@ -239,5 +247,22 @@ proptest! {
         prop_assert_eq!(conditions.judge_create(Some(current())), replace);
         let create = if conditions.if_match.is_some() { Err(ConditionFailed) } else { Ok(()) };
         prop_assert_eq!(conditions.judge_create(None), create);
+    }
+}
+
+#[test]
+fn who_may_only_create_replaces_nothing_whatever_the_conditions() {
+    let only_new = |conditions| Conditions { only_new: true, ..conditions };
+    let cases = [
+        (Conditions::default(), Some(current()), Err(Refusal::BlobKept)),
+        (if_match(EtagSet::Any), Some(current()), Err(Refusal::BlobKept)),
+        (if_match(one_of(&[stale()])), Some(current()), Err(ConditionFailed)),
+        (if_none_match(EtagSet::Any), Some(current()), Err(BlobExists)),
+        (Conditions::default(), None, Ok(())),
+        (if_none_match(EtagSet::Any), None, Ok(())),
+    ];
+    for (conditions, existing, expected) in cases {
+        let conditions = only_new(conditions);
+        assert_eq!(conditions.judge_create(existing), expected, "{conditions:?} {existing:?}");
     }
 }

@@ -31,7 +31,8 @@ fn known_requests_have_known_texts_and_signatures() {
     let vectors: Vec<Value> = serde_json::from_str(include_str!("vectors.json")).unwrap();
     let accounts = Accounts::default().with(DEVELOPMENT_ACCOUNT, &[DEVELOPMENT_KEY]).unwrap();
     let account = AccountName::parse(DEVELOPMENT_ACCOUNT).unwrap();
-    let key = &accounts.keys(&account).unwrap()[0];
+    let dev = accounts.get(&account).unwrap();
+    let key = &dev.keys()[0];
     for vector in &vectors {
         let text = |name: &str| vector[name].as_str().unwrap();
         let (raw_path, query) = text("target").split_once('?').unwrap_or((text("target"), ""));
