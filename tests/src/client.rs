@@ -56,6 +56,11 @@ impl Credentials {
         Self::new(ACCOUNT, KEY)
     }
 
+    /// The signature of `text`, in Base64.
+    pub fn sign(&self, text: &str) -> String {
+        BASE64.encode(self.keyed.clone().chain_update(text.as_bytes()).finalize().into_bytes())
+    }
+
     /// The `Authorization` of a request with these headers, `x-ms-date` among them, and `length` bytes of body.
     /// `target` is path and query as they go over the wire.
     pub fn authorization(

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use lazuli_api::auth::accounts::Accounts;
+use lazuli_api::auth::accounts::{Accounts, Rules};
 use lazuli_api::serve::{App, Options, filter};
 use lazuli_api::target;
 use lazuli_engine::Engine;
@@ -30,8 +30,13 @@ pub struct Lazuli {
 impl Lazuli {
     /// Starts it.
     pub async fn start() -> Self {
+        Self::start_with(Rules::default()).await
+    }
+
+    /// Starts it with an account that lets clients in by `rules`.
+    pub async fn start_with(rules: Rules) -> Self {
         let clock = Arc::new(HeldClock::at(SystemClock.now()));
-        let (address, task) = serve_in_memory(Arc::clone(&clock)).await;
+        let (address, task) = serve_in_memory(Arc::clone(&clock), rules).await;
         let service = Service::new(Client::new(address, Arc::clone(&clock) as _));
         Self { clock, service, task }
     }
@@ -52,9 +57,9 @@ impl Drop for Lazuli {
 }
 
 /// The one place that knows how the parts are put together.
-async fn serve_in_memory(clock: Arc<HeldClock>) -> (SocketAddr, JoinHandle<()>) {
+async fn serve_in_memory(clock: Arc<HeldClock>, rules: Rules) -> (SocketAddr, JoinHandle<()>) {
     let engine = Engine::memory(Arc::clone(&clock) as _).await.expect("memory can be opened");
-    let accounts = Accounts::default().with(ACCOUNT, &[KEY]).expect("the published account is one");
+    let accounts = Accounts::default().with_rules(ACCOUNT, &[KEY], rules).expect("the published account is one");
     let app = App { engine, accounts, clock, options: Options::default() };
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port is free");
     let address = listener.local_addr().expect("a bound socket has an address");

@@ -7,6 +7,7 @@ pub mod harness;
 pub mod ledger;
 pub mod process;
 pub mod random;
+pub mod sas;
 pub mod signed;
 pub mod structured;
 pub mod witness;

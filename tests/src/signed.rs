@@ -116,6 +116,13 @@ impl Request {
         self
     }
 
+    /// Sends the request with a shared access signature in its query, and no other.
+    pub fn with_sas(mut self, sas: &str) -> Self {
+        self.target.push(if self.target.contains('?') { '&' } else { '?' });
+        self.target.push_str(sas);
+        self.unsigned()
+    }
+
     /// Sends the request without an Authorization header, or with only the one set by hand.
     pub const fn unsigned(mut self) -> Self {
         self.signed = false;

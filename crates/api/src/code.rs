@@ -73,6 +73,7 @@ codes! {
     InvalidUri 400 "The requested URI does not represent any resource on the server.";
     InvalidXmlDocument 400 "XML specified is not syntactically valid.";
     InvalidXmlNodeValue 400 "The value for one of the XML nodes is not in the correct format.";
+    KeyBasedAuthenticationNotPermitted 403 "Key based authentication is not permitted on this storage account.";
     LeaseAlreadyPresent 409 "There is already a lease present.";
     LeaseIdMismatchWithBlobOperation 412 "The lease ID specified did not match the lease ID for the blob.";
     LeaseIdMismatchWithContainerOperation 412 "The lease ID specified did not match the lease ID for the container.";
@@ -97,6 +98,7 @@ codes! {
     OperationTimedOut 500 "The operation could not be completed within the permitted time.";
     OutOfRangeInput 400 "One of the request inputs is out of range.";
     OutOfRangeQueryParameterValue 400 "One of the query parameters specified in the request URI is outside the permissible range.";
+    PublicAccessNotPermitted 409 "Public access is not permitted on this storage account.";
     RequestBodyTooLarge 413 "The request body is too large and exceeds the maximum permissible limit.";
     RequestUrlFailedToParse 400 "The url in the request could not be parsed.";
     ResourceNotFound 404 "The specified resource does not exist.";

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use lazuli_api::auth::accounts::{Accounts, DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
+use lazuli_api::auth::accounts::{AccountError, Accounts, DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, Rules};
 use lazuli_api::target::Service;
 use serde::Deserialize;
 
@@ -115,7 +115,31 @@ struct File {
     strict_versions: bool,
     path_style_only: bool,
     allow_development_account: bool,
-    accounts: BTreeMap<String, Vec<String>>,
+    accounts: BTreeMap<String, AccountEntry>,
+}
+
+/// An account in the file: its keys alone, or with how it lets clients in.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum AccountEntry {
+    Keys(Vec<String>),
+    Full(FullAccount),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FullAccount {
+    /// May be left out for the development account alone.
+    #[serde(default)]
+    keys: Vec<String>,
+    #[serde(default = "allowed")]
+    public_access: bool,
+    #[serde(default = "allowed")]
+    shared_key: bool,
+}
+
+const fn allowed() -> bool {
+    true
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -232,29 +256,39 @@ fn endpoint(service: Service, host: Option<String>, port: Option<u16>, file: End
     }
 }
 
-/// The accounts, and whether they are the development account for want of others.
-fn accounts(text: Option<&str>, file: &BTreeMap<String, Vec<String>>) -> Result<(Accounts, bool), StartError> {
+/// The accounts, and whether the development account is among them with the key that everybody knows.
+fn accounts(text: Option<&str>, file: &BTreeMap<String, AccountEntry>) -> Result<(Accounts, bool), StartError> {
     let azurite = std::env::var("AZURITE_ACCOUNTS").ok();
+    let refused = |error: AccountError| StartError::new(error.to_string());
     let mut accounts = Accounts::default();
     if let Some(text) = text.or(azurite.as_deref()) {
         for entry in text.split(';').filter(|entry| !entry.trim().is_empty()) {
             let mut parts = entry.trim().split(':');
             let name = parts.next().unwrap_or_default();
             let keys: Vec<_> = parts.collect();
-            accounts = accounts.with(name, &keys).map_err(|error| StartError::new(error.to_string()))?;
+            accounts = accounts.with(name, &keys).map_err(refused)?;
         }
         return Ok((accounts, false));
     }
-    for (name, keys) in file {
-        let keys: Vec<_> = keys.iter().map(String::as_str).collect();
-        accounts = accounts.with(name, &keys).map_err(|error| StartError::new(error.to_string()))?;
+    if file.is_empty() {
+        return Ok((accounts.with(DEVELOPMENT_ACCOUNT, &[DEVELOPMENT_KEY]).map_err(refused)?, true));
     }
-    if !file.is_empty() {
-        return Ok((accounts, false));
+    let mut development = false;
+    for (name, entry) in file {
+        let (keys, rules) = match entry {
+            AccountEntry::Keys(keys) => (keys, Rules::default()),
+            AccountEntry::Full(FullAccount { keys, public_access, shared_key }) => {
+                (keys, Rules { public_access: *public_access, shared_key: *shared_key })
+            }
+        };
+        let mut keys: Vec<_> = keys.iter().map(String::as_str).collect();
+        if keys.is_empty() && name == DEVELOPMENT_ACCOUNT {
+            keys.push(DEVELOPMENT_KEY);
+            development = true;
+        }
+        accounts = accounts.with_rules(name, &keys, rules).map_err(refused)?;
     }
-    let accounts =
-        accounts.with(DEVELOPMENT_ACCOUNT, &[DEVELOPMENT_KEY]).map_err(|error| StartError::new(error.to_string()))?;
-    Ok((accounts, true))
+    Ok((accounts, development))
 }
 
 /// Refuses to show the development account, whose key everybody knows, to other machines.
@@ -273,6 +307,8 @@ fn check_private(listen: &[Listen]) -> Result<(), StartError> {
 
 #[cfg(test)]
 mod tests {
+    use lazuli_engine::names::AccountName;
+
     use super::*;
 
     fn load(arguments: &[&str]) -> Result<Config, StartError> {
@@ -326,6 +362,22 @@ mod tests {
         assert!(load(&["--blobHost", "0.0.0.0"]).is_err());
         assert!(load(&["--blobHost", "0.0.0.0", "--allow-development-account"]).is_ok());
         assert!(load(&["--blobHost", "0.0.0.0", "--accounts", "mine:c2VjcmV0"]).is_ok());
+    }
+
+    #[test]
+    fn an_account_in_the_file_may_say_how_it_lets_clients_in() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text = "[accounts]\nmine = [\"c2VjcmV0\"]\nclosed = { keys = [\"c2VjcmV0\"], public_access = false }\n\
+                    devstoreaccount1 = { shared_key = false }\n";
+        std::fs::write(file.path(), text).unwrap();
+        let config = load(&["--config", file.path().to_str().unwrap()]).unwrap();
+        let rules = |name| {
+            let rules = config.accounts.get(&AccountName::parse(name).unwrap()).unwrap().rules();
+            (rules.public_access, rules.shared_key)
+        };
+        assert_eq!((rules("mine"), rules("closed")), ((true, true), (false, true)));
+        assert_eq!(rules(DEVELOPMENT_ACCOUNT), (true, false));
+        assert!(load(&["--config", file.path().to_str().unwrap(), "--blobHost", "0.0.0.0"]).is_err());
     }
 
     #[test]

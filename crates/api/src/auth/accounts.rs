@@ -23,9 +23,25 @@ pub struct Accounts(Arc<RwLock<Arc<ByName>>>);
 type ByName = HashMap<AccountName, Arc<Account>>;
 
 /// An account.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Account {
     keys: Vec<Key>,
+    rules: Rules,
+}
+
+/// How an account lets clients in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Whether containers may be public, and public ones are.
+    pub public_access: bool,
+    /// Whether its keys open it, and signatures made with them.
+    pub shared_key: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { public_access: true, shared_key: true }
+    }
 }
 
 /// A key, decoded. Never shown.
@@ -46,6 +62,11 @@ pub enum AccountError {
 impl Accounts {
     /// The same accounts and one more, or the same one with other keys.
     pub fn with(self, name: &str, keys: &[&str]) -> Result<Self, AccountError> {
+        self.with_rules(name, keys, Rules::default())
+    }
+
+    /// The same accounts and one more, or the same one with other keys and rules.
+    pub fn with_rules(self, name: &str, keys: &[&str], rules: Rules) -> Result<Self, AccountError> {
         let account = AccountName::parse(name).map_err(|_| AccountError::Name(name.to_owned()))?;
         let wrong = || AccountError::Keys(name.to_owned());
         let keys = keys
@@ -56,7 +77,7 @@ impl Accounts {
             return Err(wrong());
         }
         let mut accounts = ByName::clone(&self.current());
-        accounts.insert(account, Arc::new(Account { keys }));
+        accounts.insert(account, Arc::new(Account { keys, rules }));
         Ok(Self(Arc::new(RwLock::new(Arc::new(accounts)))))
     }
 
@@ -81,6 +102,11 @@ impl Account {
     /// Its keys: one or two.
     pub fn keys(&self) -> &[Key] {
         &self.keys
+    }
+
+    /// How it lets clients in.
+    pub const fn rules(&self) -> Rules {
+        self.rules
     }
 }
 

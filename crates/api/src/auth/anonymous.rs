@@ -2,32 +2,46 @@
 //! <https://learn.microsoft.com/azure/storage/blobs/anonymous-read-access-overview>
 
 use lazuli_engine::access::PublicAccess;
-use lazuli_engine::blob::{OnContainer, container};
+use lazuli_engine::blob::container::ContainerView;
+use lazuli_engine::blob::{self, OnContainer};
 use lazuli_engine::condition::Conditions;
 use lazuli_engine::{Engine, Error, Refusal};
 
+use crate::auth::accounts::Rules;
 use crate::auth::{Asked, rights};
 use crate::code::Code;
 use crate::error::Problem;
 use crate::operation::Permission;
-use crate::target::Level;
+use crate::target::{Level, Service};
 use crate::version::Version;
 
 /// Sent with every 401. Clients read both parameters before they fetch a token.
 const CHALLENGE: &str = "Bearer authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize \
                          resource_id=https://storage.azure.com";
 
-/// Admits reads of what its container opens to everybody.
+/// Admits reads of what its container opens to everybody, unless the account forbids it.
 ///
-/// Refuses `ResourceNotFound` or `NoAuthenticationInformation`, by version: whether the container exists stays hidden.
-pub(super) async fn admit(engine: &Engine, asked: Asked<'_>) -> Result<(), Problem> {
+/// Refuses `PublicAccessNotPermitted`, and `ResourceNotFound` or `NoAuthenticationInformation`, by version: whether the container exists stays hidden.
+pub(super) async fn admit(engine: &Engine, rules: Rules, asked: Asked<'_>) -> Result<(), Problem> {
     let mut needs = rights::needs(asked.needs, asked.method, asked.fields, asked.version);
     let least = needs.next().and_then(|needs| least_access(needs, asked.target.level()));
     let (Some(least), None) = (least, needs.next()) else { return Err(refusal(asked.version)) };
+    let view = if asked.service == Service::Blob { container(engine, asked).await? } else { None };
+    match view {
+        Some(view) if opens(view.access.public, least) && rules.public_access => Ok(()),
+        // The account says so to everybody, whether the container exists or not.
+        _ if !rules.public_access && asked.service == Service::Blob => {
+            Err(Problem::new(Code::PublicAccessNotPermitted))
+        }
+        _ => Err(refusal(asked.version)),
+    }
+}
+
+async fn container(engine: &Engine, asked: Asked<'_>) -> Result<Option<ContainerView>, Problem> {
     let on = OnContainer { address: asked.target.container()?, conditions: Conditions::default(), lease: None };
-    match container::get(engine, on).await {
-        Ok(view) if opens(view.access.public, least) => Ok(()),
-        Ok(_) | Err(Error::Refused(Refusal::ContainerNotFound)) => Err(refusal(asked.version)),
+    match blob::container::get(engine, on).await {
+        Ok(view) => Ok(Some(view)),
+        Err(Error::Refused(Refusal::ContainerNotFound)) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

@@ -97,15 +97,19 @@ pub(crate) async fn authorize(accounts: &Accounts, engine: &Engine, asked: Asked
     if asked.needs == Permission::Nothing {
         return Ok(Grant::new(Principal::Anonymous));
     }
+    let rules = account.rules();
     let principal = if let Some(authorization) = asked.fields.header_opt("authorization")? {
         verify(account.keys(), authorization, asked)?;
         Principal::Owner
     } else if asked.fields.query_opt("sig").is_some() {
         Principal::Signature(Arc::new(sas::verify(account.keys(), engine, asked).await?))
     } else {
-        anonymous::admit(engine, asked).await?;
+        anonymous::admit(engine, rules, asked).await?;
         Principal::Anonymous
     };
+    if !rules.shared_key && !matches!(principal, Principal::Anonymous) {
+        return Err(Problem::new(Code::KeyBasedAuthenticationNotPermitted));
+    }
     let grant = admit(Grant::new(principal), asked)?;
     if asked.target.secondary && !matches!(*asked.method, Method::GET | Method::HEAD) {
         return Err(Problem::new(Code::InsufficientAccountPermissions)

@@ -3,8 +3,9 @@
 
 use http::{HeaderMap, Method, Uri};
 use lazuli_engine::clock::Timestamp;
+use lazuli_engine::names::AccountName;
 
-use crate::auth::accounts::Accounts;
+use crate::auth::accounts::{Accounts, Rules};
 use crate::auth::{self, Asked, Grant, Peer, Principal};
 use crate::call::Call;
 use crate::error::Problem;
@@ -24,6 +25,13 @@ pub struct Arrival {
     pub(crate) peer: Peer,
     pub(crate) strict: bool,
     pub(crate) path_style_only: bool,
+}
+
+impl Arrival {
+    /// How the account lets clients in.
+    pub(crate) fn rules(&self, account: &AccountName) -> Rules {
+        self.accounts.get(account).map(|account| account.rules()).unwrap_or_default()
+    }
 }
 
 /// A blob of this server, addressed by URL.

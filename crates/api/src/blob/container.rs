@@ -1,6 +1,6 @@
 //! Containers. <https://learn.microsoft.com/rest/api/storageservices/operations-on-containers>
 
-use lazuli_engine::access::AccessControl;
+use lazuli_engine::access::{AccessControl, PublicAccess};
 use lazuli_engine::blob::OnContainer;
 use lazuli_engine::blob::container;
 use lazuli_engine::condition::Conditions;
@@ -54,7 +54,7 @@ async fn create(call: Call) -> Result<Answer, Problem> {
     if other_scope || call.fields.header_opt(SCOPE_OVERRIDE)?.is_some_and(|deny| deny.eq_ignore_ascii_case("true")) {
         return Err(Problem::not_implemented(&format!("The header {SCOPE}")));
     }
-    let (metadata, public) = (metadata::read(&call.fields)?, acl::public_access(&call.fields)?);
+    let (metadata, public) = (metadata::read(&call.fields)?, public_access(&call)?);
     let address = call.target.container()?;
     refuse_system(address.container.as_str())?;
     let written = container::create(&call.engine, address, metadata, public).await?;
@@ -134,7 +134,7 @@ static SET_ACL: Operation = Operation {
 
 async fn set_acl(mut call: Call) -> Result<Answer, Problem> {
     let on = on(&call, condition::dates(&call.fields)?)?;
-    let public = acl::public_access(&call.fields)?;
+    let public = public_access(&call)?;
     let policies = acl::parse(&call.xml_body().await?)?;
     let written = container::set_access(&call.engine, on, AccessControl { public, policies }).await?;
     Ok(etag::onto(Answer::ok(), written.etag))
@@ -176,6 +176,17 @@ async fn lease_container(call: Call) -> Result<Answer, Problem> {
 /// The container that the call is about, with the lease that its sender says to hold.
 fn on(call: &Call, conditions: Conditions) -> Result<OnContainer, Problem> {
     Ok(OnContainer { address: call.target.container()?, conditions, lease: lease::held(&call.fields)? })
+}
+
+/// The public access that the container is to have, if its account allows it.
+///
+/// Refuses `InvalidHeaderValue` and `PublicAccessNotPermitted`.
+fn public_access(call: &Call) -> Result<PublicAccess, Problem> {
+    let public = acl::public_access(&call.fields)?;
+    if public != PublicAccess::Private && !call.arrival.rules(&call.target.account).public_access {
+        return Err(Problem::new(Code::PublicAccessNotPermitted));
+    }
+    Ok(public)
 }
 
 /// The service itself makes these; clients neither create nor delete them.

@@ -1,0 +1,177 @@
+//! Ways in: shared access signatures and public containers, as clients meet them.
+
+use lazuli_api::auth::accounts::Rules;
+use lazuli_tests::client::Credentials;
+use lazuli_tests::harness::Lazuli;
+use lazuli_tests::process::Start;
+use lazuli_tests::sas::Sas;
+
+#[tokio::test]
+async fn a_signature_lets_in_for_what_it_says() {
+    let lazuli = Lazuli::start().await;
+    let blob = lazuli.container("photos").await.blob("a.jpg");
+    blob.put("one").await.expect(201);
+    let reading = Sas::blob("photos", "a.jpg", "r").query();
+    assert_eq!(blob.get().with_sas(&reading).await.expect(200).text(), "one");
+    blob.head().with_sas(&reading).await.expect(200);
+    blob.put("two").with_sas(&reading).await.refused(403, "AuthorizationPermissionMismatch");
+    blob.delete().with_sas(&reading).await.refused(403, "AuthorizationPermissionMismatch");
+    let other = Sas::blob("photos", "b.jpg", "r").query();
+    let refused = blob.get().with_sas(&other).await.refused(403, "AuthenticationFailed");
+    assert!(refused.text().contains("String to sign used was r\n2020-01-01T00:00:00Z\n"), "{}", refused.text());
+    let listing = Sas::container("photos", "l").query();
+    lazuli.existing("photos").list("").with_sas(&listing).await.expect(200);
+    blob.get().with_sas(&listing).await.refused(403, "AuthorizationPermissionMismatch");
+    lazuli
+        .existing("photos")
+        .delete()
+        .with_sas(&Sas::container("photos", "rwdl").query())
+        .await
+        .refused(403, "AuthorizationFailure");
+    lazuli.existing("photos").delete().with_sas(&Sas::account("d", "b", "c").query()).await.expect(202);
+}
+
+#[tokio::test]
+async fn who_may_create_does_not_replace() {
+    let lazuli = Lazuli::start().await;
+    let blob = lazuli.container("photos").await.blob("a.jpg");
+    let creating = Sas::container("photos", "c").query();
+    blob.put("one").with_sas(&creating).await.expect(201);
+    blob.put("two").with_sas(&creating).await.refused(403, "UnauthorizedBlobOverwrite");
+    blob.put("two").header("if-none-match", "*").with_sas(&creating).await.refused(409, "BlobAlreadyExists");
+    blob.put_block("AAAA", "two").with_sas(&creating).await.expect(201);
+    blob.put_block_list(&["AAAA"]).with_sas(&creating).await.refused(403, "UnauthorizedBlobOverwrite");
+    assert_eq!(blob.get().await.expect(200).text(), "one");
+    blob.put_block_list(&["AAAA"]).with_sas(&Sas::container("photos", "w").query()).await.expect(201);
+    assert_eq!(blob.get().await.expect(200).text(), "two");
+}
+
+#[tokio::test]
+async fn a_signature_sets_headers_of_the_answer() {
+    let lazuli = Lazuli::start().await;
+    let blob = lazuli.container("photos").await.blob("a.jpg");
+    blob.put("one").header("content-type", "image/jpeg").await.expect(201);
+    let sas = Sas::blob("photos", "a.jpg", "r")
+        .with("rscc", "no-store")
+        .with("rscd", "attachment; filename=\"b.jpg\"")
+        .with("rsce", "identity")
+        .with("rscl", "de")
+        .with("rsct", "application/x-photo")
+        .query();
+    for request in [blob.get(), blob.head(), blob.get().header("range", "bytes=0-1")] {
+        let answer = request.with_sas(&sas).await;
+        let given = ["cache-control", "content-disposition", "content-encoding", "content-language", "content-type"]
+            .map(|name| answer.header(name).to_owned());
+        assert_eq!(given, ["no-store", "attachment; filename=\"b.jpg\"", "identity", "de", "application/x-photo"]);
+    }
+    // A request signed with the key is not under the signature.
+    let answer = blob.request("GET", &format!("?{sas}")).await.expect(200);
+    assert_eq!(answer.header("content-type"), "image/jpeg");
+    let forged = sas.replace("no%2Dstore", "public");
+    blob.get().with_sas(&forged).await.refused(403, "AuthenticationFailed");
+}
+
+#[tokio::test]
+async fn an_encryption_scope_of_the_signature_is_that_of_the_write() {
+    let lazuli = Lazuli::start().await;
+    let blob = lazuli.container("photos").await.blob("a.jpg");
+    let sas = Sas::blob("photos", "a.jpg", "rw").with("ses", "mine").query();
+    let other = blob.put("one").header("x-ms-encryption-scope", "theirs").with_sas(&sas);
+    other.await.refused(403, "AuthorizationFailure");
+    let same = blob.put("one").header("x-ms-encryption-scope", "mine").await;
+    let demanded = blob.put("one").with_sas(&sas).await;
+    assert_eq!((demanded.status, demanded.code()), (same.status, same.code()));
+}
+
+#[tokio::test]
+async fn a_version_comes_from_the_request_or_from_the_signature() {
+    let lazuli = Lazuli::start().await;
+    let blob = lazuli.container("photos").await.blob("a.jpg");
+    blob.put("one").await.expect(201);
+    let sas = Sas::blob("photos", "a.jpg", "r").query();
+    let get = || blob.get().with_sas(&sas);
+    let spoken = |answer: lazuli_tests::signed::Answer| answer.header("x-ms-version").to_owned();
+    assert_eq!(spoken(get().header("x-ms-version", "2019-12-12").await.expect(200)), "2019-12-12");
+    assert_eq!(spoken(get().header("x-ms-version", "").await.expect(200)), "2024-11-04");
+    let named = blob.request("GET", "?api-version=2021-08-06").header("x-ms-version", "").with_sas(&sas);
+    assert_eq!(spoken(named.await.expect(200)), "2021-08-06");
+    let unknown = blob.request("GET", "?api-version=1").header("x-ms-version", "").with_sas(&sas);
+    unknown.await.refused(400, "InvalidQueryParameterValue");
+}
+
+#[tokio::test]
+async fn a_stored_policy_can_be_taken_back() {
+    let lazuli = Lazuli::start().await;
+    let container = lazuli.container("photos").await;
+    let blob = container.blob("a.jpg");
+    blob.put("one").await.expect(201);
+    let policies = |permissions: &str| {
+        container.request("PUT", "&comp=acl").body(format!(
+            "<SignedIdentifiers><SignedIdentifier><Id>readers</Id><AccessPolicy><Expiry>2099-01-01</Expiry>\
+             <Permission>{permissions}</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>"
+        ))
+    };
+    let sas = Sas::container("photos", "").with("st", "").with("se", "").with("si", "readers").query();
+    blob.get().with_sas(&sas).await.refused(403, "AuthenticationFailed");
+    policies("r").await.expect(200);
+    blob.get().with_sas(&sas).await.expect(200);
+    policies("w").await.expect(200);
+    blob.get().with_sas(&sas).await.refused(403, "AuthorizationPermissionMismatch");
+    container.request("PUT", "&comp=acl").await.expect(200);
+    blob.get().with_sas(&sas).await.refused(403, "AuthenticationFailed");
+}
+
+#[tokio::test]
+async fn an_account_may_forbid_public_access_and_keys() {
+    let rules = Rules { public_access: false, ..Rules::default() };
+    let lazuli = Lazuli::start_with(rules).await;
+    let container = lazuli.existing("photos");
+    container.create().header("x-ms-blob-public-access", "blob").await.refused(409, "PublicAccessNotPermitted");
+    container.create().await.expect(201);
+    let set = container.request("PUT", "&comp=acl").header("x-ms-blob-public-access", "container");
+    set.await.refused(409, "PublicAccessNotPermitted");
+    container.blob("a.jpg").get().unsigned().await.refused(409, "PublicAccessNotPermitted");
+    container.blob("a.jpg").put("one").unsigned().await.refused(401, "NoAuthenticationInformation");
+
+    let keyless = Lazuli::start_with(Rules { shared_key: false, ..Rules::default() }).await;
+    let container = keyless.existing("photos");
+    container.create().await.refused(403, "KeyBasedAuthenticationNotPermitted");
+    let sas = Sas::account("rwdlc", "b", "sco").query();
+    container.list("").with_sas(&sas).await.refused(403, "KeyBasedAuthenticationNotPermitted");
+    let wrong = Sas::account("rwdlc", "b", "sco").signed_by(&Credentials::new("x", "AAAA").unwrap());
+    container.list("").with_sas(&wrong).await.refused(403, "AuthenticationFailed");
+}
+
+#[tokio::test]
+async fn a_signature_for_other_addresses_or_for_tls_does_not_let_in() {
+    let directory = tempfile::tempdir().unwrap();
+    let free = ["--blobPort", "0", "--queuePort", "0", "--tablePort", "0", "--log-level", "trace"];
+    let start = Start::bare().argument("--location").argument(directory.path());
+    let server = free.into_iter().fold(start, Start::argument).ready().await;
+    let blob = server.service().container("photos").await.blob("a.jpg");
+    blob.put("one").await.expect(201);
+    let sas = Sas::blob("photos", "a.jpg", "r");
+    let cases = [("127.0.0.1", true), ("127.0.0.0-127.0.0.9", true), ("10.0.0.1", false), ("::1", false)];
+    for (addresses, admitted) in cases {
+        let answer = blob.get().with_sas(&sas.clone().with("sip", addresses).query()).await;
+        if admitted {
+            answer.expect(200);
+        } else {
+            let refused = answer.refused(403, "AuthorizationSourceIPMismatch");
+            assert!(refused.text().contains("127.0.0.1"), "{}", refused.text());
+        }
+    }
+    let secure = sas.clone().with("spr", "https").query();
+    blob.get().with_sas(&secure).await.refused(403, "AuthorizationProtocolMismatch");
+    blob.get().with_sas(&sas.with("spr", "https,http").query()).await.expect(200);
+
+    // Whatever is logged, signatures and keys are not in it.
+    let signature = secure.split("sig=").nth(1).unwrap().to_owned();
+    let ended = server.terminate().await;
+    let log = ended.stdout + &ended.stderr;
+    assert!(log.contains("AuthorizationProtocolMismatch") || log.contains("status=403"), "{log}");
+    let decoded = percent_encoding::percent_decode_str(&signature).decode_utf8().unwrap().into_owned();
+    for secret in [signature.as_str(), &decoded, "sig=", lazuli_tests::client::KEY, "SharedKey devstore"] {
+        assert!(!log.contains(secret), "the log shows {secret}");
+    }
+}
