@@ -116,6 +116,12 @@ impl Request {
         self
     }
 
+    /// Signs as somebody else, or with another key.
+    pub fn signed_by(mut self, credentials: Credentials) -> Self {
+        self.client.credentials = credentials;
+        self
+    }
+
     /// Sends the request with a shared access signature in its query, and no other.
     pub fn with_sas(mut self, sas: &str) -> Self {
         self.target.push(if self.target.contains('?') { '&' } else { '?' });
