@@ -101,17 +101,18 @@ struct Needs {
 
 fn allowed() -> BTreeMap<&'static str, Option<Needs>> {
     let line = |line: &'static str| {
-        let words: Vec<_> = line.split_whitespace().collect();
-        let needs =
-            Needs { types: words[1], letters: Some(words[2]).filter(|&set| set != "*"), service: words[3] == "both" };
-        (words[0], Some(needs).filter(|needs| needs.types != "-"))
+        let mut words = line.split_whitespace();
+        let mut word = || words.next().unwrap_or_default();
+        let (name, types, letters) = (word(), word(), word());
+        let needs = Needs { types, letters: Some(letters).filter(|&set| set != "*"), service: word() == "both" };
+        (name, Some(needs).filter(|needs| needs.types != "-"))
     };
     ALLOWED.lines().filter(|text| !text.is_empty()).map(line).collect()
 }
 
 /// A request that fits the route, on a container and a blob that are there.
 fn request(lazuli: &Lazuli, route: &Route) -> Request {
-    let method = match route.verbs[0] {
+    let method = match route.verbs.first().copied().unwrap_or(Verb::Get) {
         Verb::Get => "GET",
         Verb::Head => "HEAD",
         Verb::Put => "PUT",
