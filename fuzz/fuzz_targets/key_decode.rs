@@ -2,7 +2,7 @@
 #![no_main]
 
 use lazuli_engine::rows::codec::{KeyReader, KeyWriter};
-use lazuli_engine::rows::{blob, container, due, list, payload, refs, segment, staging};
+use lazuli_engine::rows::{blob, container, due, list, payload, place, queue, refs, segment, span, staging};
 use lazuli_engine::store::{Space, StoreError};
 use libfuzzer_sys::fuzz_target;
 
@@ -25,8 +25,14 @@ fuzz_target!(|data: &[u8]| {
     if let Ok(id) = segment::id(key) {
         assert_eq!(segment::key(id), key);
     }
+    if let Ok(place) = place::Place::parse(key) {
+        assert_eq!(place.key(), key);
+    }
+    if let Ok(span) = span::Span::parse(key) {
+        assert_eq!(span.key(), key);
+    }
     // These answer the last part of the key only: that they do not panic is what is tested.
-    let _ = (container::name(key), staging::block_id(key), list::first_byte(key));
+    let _ = (container::name(key), queue::name(key), staging::block_id(key), list::first_byte(key));
     let _ = (payload::first_byte(key), payload::extent_offset(key));
 });
 

@@ -2,7 +2,9 @@
 #![no_main]
 
 use lazuli_engine::rows::codec::{Row, decode, encode};
-use lazuli_engine::rows::{blob, container, due, list, payload, refs, segment, service, staging};
+use lazuli_engine::rows::{
+    blob, container, due, list, message, payload, place, queue, refs, segment, service, span, staging, tally,
+};
 use lazuli_engine::store::{Space, StoreError, VALUE_BYTES_MAX};
 use libfuzzer_sys::fuzz_target;
 
@@ -19,6 +21,11 @@ fuzz_target!(|data: &[u8]| {
     check::<service::ServiceRow>(Space::Services, data);
     check::<staging::StagingRow>(Space::Stagings, data);
     check::<staging::BlockRow>(Space::Blocks, data);
+    check::<queue::QueueRow>(Space::Queues, data);
+    check::<message::MessageRow>(Space::Messages, data);
+    check::<place::PlaceRow>(Space::Places, data);
+    check::<span::SpanRow>(Space::Spans, data);
+    check::<tally::TallyRow>(Space::Tallies, data);
 });
 
 fn check<R: Row>(space: Space, data: &[u8]) {

@@ -20,6 +20,7 @@ pub mod payload;
 pub mod policy;
 pub mod properties;
 pub mod protection;
+pub mod queue;
 pub mod range;
 pub mod refusal;
 pub mod rows;

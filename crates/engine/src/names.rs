@@ -1,4 +1,4 @@
-//! Names of accounts, containers and blobs: what cannot be wrong need not be checked again.
+//! Names of accounts, containers, blobs and queues: what cannot be wrong need not be checked again.
 //! <https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata>
 
 use std::fmt;
@@ -57,6 +57,11 @@ name_type!(
     BlobName,
     valid_blob
 );
+name_type!(
+    /// A queue: 3 to 63 lower-case letters, digits and single inner hyphens.
+    QueueName,
+    valid_label
+);
 
 impl ContainerName {
     /// The container that is served as a website.
@@ -78,6 +83,15 @@ pub struct ContainerAddress {
     pub account: AccountName,
     /// The container in it.
     pub container: ContainerName,
+}
+
+/// Where a queue is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct QueueAddress {
+    /// The account.
+    pub account: AccountName,
+    /// The queue in it.
+    pub queue: QueueName,
 }
 
 /// Where a blob is.
@@ -103,6 +117,10 @@ fn valid_container(text: &str) -> Result<(), NameError> {
     if matches!(text, "$root" | "$web" | "$logs" | "$blobchangefeed") {
         return Ok(());
     }
+    valid_label(text)
+}
+
+fn valid_label(text: &str) -> Result<(), NameError> {
     if !(3..=63).contains(&text.chars().count()) {
         return Err(NameError::Length);
     }

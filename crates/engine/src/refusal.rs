@@ -56,6 +56,16 @@ pub enum Refusal {
     BlockIdLengthDiffers,
     /// The blob has as many uncommitted blocks as it may have.
     BlocksTooMany,
+    /// The queue does not exist.
+    QueueNotFound,
+    /// A queue of that name exists, with other metadata.
+    QueueExists,
+    /// The message does not exist, or no more: it was deleted or has expired.
+    MessageNotFound,
+    /// The message has been handed out or updated since the receipt was given.
+    ReceiptMismatch,
+    /// The message would become visible only after it has expired.
+    VisibleAfterExpiry,
     /// The range begins at or after the end of the content.
     RangeOutside {
         /// The content's length in bytes.

@@ -58,7 +58,7 @@ pub(crate) fn container(tx: &mut dyn Tx, incarnation: u64) -> Result<bool, Store
 }
 
 /// The first `count` pairs that begin with `prefix`, and whether there are more.
-fn first(
+pub(crate) fn first(
     tx: &dyn Tx,
     space: Space,
     prefix: &[u8],

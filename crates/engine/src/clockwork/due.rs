@@ -3,6 +3,7 @@
 use crate::blob;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::queue;
 use crate::rows::codec;
 use crate::rows::due::{self, DueKind, DueRow};
 use crate::store::{Direction, KeyRange, Pair, Purpose, Space, StoreError, Tx, View};
@@ -66,5 +67,6 @@ fn keep_one(tx: &mut dyn Tx, key: &[u8], value: &[u8]) -> Result<(), StoreError>
             blob::blocks::expire(tx, at, id, &row.key)
         }
         DueKind::List => blob::expire_list(tx, at, id),
+        DueKind::Message => queue::expire(tx, at, id),
     }
 }

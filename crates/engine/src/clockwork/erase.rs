@@ -9,6 +9,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::payload::refs::Target;
 use crate::payload::{PayloadId, Piece};
+use crate::queue;
 use crate::rows;
 use crate::rows::codec;
 use crate::rows::list::ListId;
@@ -50,6 +51,7 @@ async fn erase_parent(engine: &Engine, seq: u64, target: Target) -> Result<(), E
                 Kind::List => blob::erase::list(tx, ListId(target.id))?,
                 Kind::Staging => blob::erase::staging(tx, target.id)?,
                 Kind::Container => blob::erase::container(tx, target.id)?,
+                Kind::Queue => queue::erase::messages(tx, target.id)?,
             };
             if !more {
                 tx.delete(Space::Dead, &refs::dead_key(seq, target))?;

@@ -36,6 +36,11 @@ impl Target {
     pub(crate) fn container(id: u64) -> Self {
         Self { kind: Kind::Container, id }
     }
+
+    /// The incarnation of a queue's messages.
+    pub(crate) fn queue(id: u64) -> Self {
+        Self { kind: Kind::Queue, id }
+    }
 }
 
 /// Adds `count` references.

@@ -14,6 +14,8 @@ pub enum DueKind {
     Staging = 1,
     /// A block list that was being built: dropped if its commit never came.
     List = 2,
+    /// A message of a queue: removed when it has expired.
+    Message = 3,
 }
 
 /// What the clockwork needs to find the thing again.
@@ -39,6 +41,7 @@ pub fn parse(key: &[u8]) -> Result<(Timestamp, DueKind, u64), StoreError> {
     let kind = match reader.u8()? {
         1 => DueKind::Staging,
         2 => DueKind::List,
+        3 => DueKind::Message,
         _ => return Err(reader.corrupt("unknown kind of appointment")),
     };
     let id = reader.u64()?;

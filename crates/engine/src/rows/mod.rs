@@ -20,6 +20,12 @@
 //! tagged      account, tag, value, blob      -> the index of tags
 //! dead        sequence, kind, id             -> what the clockwork erases next
 //! due         instant, kind, id              -> what the clockwork looks at then
+//! queues      account, queue                 -> Queue { incarnation, policies, metadata }
+//! messages    incarnation, number            -> Message { inserted, expires, the beginning of its text }
+//! texts       incarnation, number, part      -> the bytes themselves                   (long texts only)
+//! places      incarnation, visible, number   -> Place { expires, receipt, times taken }
+//! spans       incarnation, span of time      -> Span { when all places in it have expired }
+//! tallies     incarnation, shard             -> Tally { messages }
 //! ```
 
 pub mod blob;
@@ -27,12 +33,17 @@ pub mod codec;
 pub mod container;
 pub mod due;
 pub mod list;
+pub mod message;
 pub mod payload;
+pub mod place;
+pub mod queue;
 pub mod refs;
 pub mod segment;
 pub mod service;
+pub mod span;
 pub mod staging;
 pub mod tags;
+pub mod tally;
 
 use crate::store::{Space, StoreError, Tx, View};
 use codec::Row;

@@ -20,6 +20,8 @@ pub enum Kind {
     Container = 4,
     /// An epoch of a map of pages.
     Pages = 5,
+    /// The messages of a queue.
+    Queue = 6,
 }
 
 /// A thing with references.
@@ -62,6 +64,7 @@ pub fn parse_dead(key: &[u8]) -> Result<(u64, Target), StoreError> {
         3 => Kind::Staging,
         4 => Kind::Container,
         5 => Kind::Pages,
+        6 => Kind::Queue,
         _ => return Err(reader.corrupt("unknown kind")),
     };
     let target = Target { kind, id: reader.u64()? };
@@ -76,7 +79,7 @@ mod tests {
 
     #[test]
     fn rows_on_disk_look_like_this_for_ever() {
-        let kinds = [Kind::Payload, Kind::List, Kind::Staging, Kind::Container, Kind::Pages];
+        let kinds = [Kind::Payload, Kind::List, Kind::Staging, Kind::Container, Kind::Pages, Kind::Queue];
         for (kind, number) in kinds.into_iter().zip(1..) {
             let target = Target { kind, id: 5 };
             assert_eq!(key(target), [number, 0, 0, 0, 0, 0, 0, 0, 5]);

@@ -56,6 +56,18 @@ spaces! {
     Dead = "dead";
     /// What the clockwork looks at when its instant has come.
     Due = "due";
+    /// Queues by account and name.
+    Queues = "queues";
+    /// Messages by their queue's incarnation and their number.
+    Messages = "messages";
+    /// What of a text does not fit its message's row, by incarnation, number and part.
+    Texts = "texts";
+    /// Messages in the order in which they can be had, by incarnation, visibility instant and number.
+    Places = "places";
+    /// Stretches of a queue's places, by incarnation and time.
+    Spans = "spans";
+    /// How many messages there are, by incarnation and shard.
+    Tallies = "tallies";
 }
 
 #[cfg(test)]
