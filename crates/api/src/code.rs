@@ -64,6 +64,7 @@ codes! {
     InvalidCrc64 400 "The CRC64 value specified in the request is invalid. It must be 64 bits and Base64-encoded.";
     InvalidHeaderValue 400 "The value for one of the HTTP headers is not in the correct format.";
     InvalidInput 400 "One of the request inputs is not valid.";
+    InvalidMarker 400 "The specified marker is invalid.";
     InvalidMd5 400 "The MD5 value specified in the request is invalid. It must be 128 bits and Base64-encoded.";
     InvalidMetadata 400 "The metadata specified is invalid. It has characters that are not permitted.";
     InvalidQueryParameterValue 400 "Value for one of the query parameters specified in the request URI is invalid.";
@@ -87,6 +88,8 @@ codes! {
     LeaseNotPresentWithContainerOperation 412 "There is currently no lease on the container.";
     LeaseNotPresentWithLeaseOperation 409 "There is currently no lease on the resource.";
     Md5Mismatch 400 "The MD5 value specified in the request did not match the MD5 value calculated by the server.";
+    MessageNotFound 404 "The specified message does not exist.";
+    MessageTooLarge 400 "The message exceeds the maximum allowed size.";
     MetadataTooLarge 400 "The size of the specified metadata exceeds the maximum size permitted.";
     MissingContentLengthHeader 411 "Content-Length HTTP header is missing.";
     MissingRequiredHeader 400 "An HTTP header that's mandatory for this request is not specified.";
@@ -99,6 +102,9 @@ codes! {
     OutOfRangeInput 400 "One of the request inputs is out of range.";
     OutOfRangeQueryParameterValue 400 "One of the query parameters specified in the request URI is outside the permissible range.";
     PublicAccessNotPermitted 409 "Public access is not permitted on this storage account.";
+    PopReceiptMismatch 400 "The specified pop receipt did not match the pop receipt for a dequeued message.";
+    QueueAlreadyExists 409 "The specified queue already exists.";
+    QueueNotFound 404 "The specified queue does not exist.";
     RequestBodyTooLarge 413 "The request body is too large and exceeds the maximum permissible limit.";
     RequestUrlFailedToParse 400 "The url in the request could not be parsed.";
     ResourceNotFound 404 "The specified resource does not exist.";
@@ -137,6 +143,11 @@ impl From<Refusal> for Code {
             Refusal::BlockIdLengthDiffers => Self::InvalidBlobOrBlock,
             Refusal::BlocksTooMany => Self::BlockCountExceedsLimit,
             Refusal::RangeOutside { .. } => Self::InvalidRange,
+            Refusal::QueueNotFound => Self::QueueNotFound,
+            Refusal::QueueExists => Self::QueueAlreadyExists,
+            Refusal::MessageNotFound => Self::MessageNotFound,
+            Refusal::ReceiptMismatch => Self::PopReceiptMismatch,
+            Refusal::VisibleAfterExpiry => Self::OutOfRangeQueryParameterValue,
         }
     }
 }

@@ -78,6 +78,16 @@ impl Problem {
             .detail("Reason", reason)
     }
 
+    /// A query parameter whose number is out of its range.
+    pub fn query_range(name: &str, value: &str, least: i64, most: i64) -> Self {
+        Self::new(Code::OutOfRangeQueryParameterValue)
+            .saying(format!("The value of the query parameter {name} is outside the permissible range."))
+            .detail("QueryParameterName", name)
+            .detail("QueryParameterValue", value)
+            .detail("MinimumAllowed", least.to_string())
+            .detail("MaximumAllowed", most.to_string())
+    }
+
     /// A feature of the protocol that is not built yet.
     pub fn not_implemented(what: &str) -> Self {
         Self::new(Code::NotImplemented).saying(format!("{what} is not implemented."))
@@ -95,6 +105,9 @@ impl From<Error> for Problem {
             Error::Refused(Refusal::RangeOutside { length }) => {
                 Self::new(Code::InvalidRange).with_header("content-range", format!("bytes */{length}"))
             }
+            Error::Refused(refusal @ Refusal::VisibleAfterExpiry) => Self::new(refusal.into())
+                .saying("The message would be invisible until after its end.")
+                .detail("QueryParameterName", "visibilitytimeout"),
             Error::Refused(refusal) => Self::new(refusal.into()),
             Error::Busy => Self::new(Code::ServerBusy),
             Error::Storage(StoreError::Full) => Self::new(Code::InsufficientStorage),

@@ -14,6 +14,7 @@ pub mod fields;
 pub mod head;
 mod integrity;
 pub mod operation;
+pub mod queue;
 pub mod route;
 pub mod serve;
 mod service;

@@ -66,6 +66,10 @@ pub enum Marker {
     Query(&'static str),
     /// The query parameter is not there.
     NoQuery(&'static str),
+    /// The query parameter has this value, in any letter case.
+    QueryIs(&'static str, &'static str),
+    /// The query parameter does not have this value.
+    QueryIsNot(&'static str, &'static str),
 }
 
 /// A shape of requests and the operation that serves it.
@@ -117,6 +121,17 @@ impl Route {
     ) -> Self {
         Self { verbs, level: Level::Blob, restype: Selector::Absent, comp: selector(comp), markers, operation }
     }
+
+    /// A route of a queue, of its messages or of one of them; an empty `comp` stands for its absence.
+    pub const fn queue(
+        level: Level,
+        verbs: &'static [Verb],
+        comp: &'static str,
+        markers: &'static [Marker],
+        operation: &'static Operation,
+    ) -> Self {
+        Self { verbs, level, restype: Selector::Absent, comp: selector(comp), markers, operation }
+    }
 }
 
 const fn selector(value: &'static str) -> Selector {
@@ -137,6 +152,8 @@ impl Marker {
     fn fits(self, fields: &Fields) -> bool {
         let header_is =
             |name, wanted| matches!(fields.header_opt(name), Ok(Some(value)) if value.eq_ignore_ascii_case(wanted));
+        let query_is =
+            |name, wanted| fields.query_opt(name).is_some_and(|value: &str| value.eq_ignore_ascii_case(wanted));
         match self {
             Self::Header(name) => fields.has_header(name),
             Self::NoHeader(name) => !fields.has_header(name),
@@ -144,6 +161,8 @@ impl Marker {
             Self::HeaderIsNot(name, value) => !header_is(name, value),
             Self::Query(name) => fields.query_opt(name).is_some(),
             Self::NoQuery(name) => fields.query_opt(name).is_none(),
+            Self::QueryIs(name, value) => query_is(name, value),
+            Self::QueryIsNot(name, value) => !query_is(name, value),
         }
     }
 
@@ -155,7 +174,9 @@ impl Marker {
                 Err(problem) => problem,
             }),
             Self::Query(name) => Some(Problem::missing_query(name)),
-            Self::NoHeader(_) | Self::HeaderIsNot(..) | Self::NoQuery(_) => None,
+            Self::NoHeader(_) | Self::HeaderIsNot(..) | Self::NoQuery(_) | Self::QueryIs(..) | Self::QueryIsNot(..) => {
+                None
+            }
         }
     }
 }

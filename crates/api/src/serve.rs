@@ -23,7 +23,8 @@ use crate::error::Problem;
 use crate::fields::Fields;
 use crate::head::HeaderCase;
 use crate::operation::{Body, Operation, Permission};
-use crate::route::{self, Verb};
+use crate::queue;
+use crate::route::{self, Route, Verb};
 use crate::service;
 use crate::stamp::Stamp;
 use crate::target::{Level, Service, Target};
@@ -100,19 +101,17 @@ pub async fn serve(app: &App, service: Service, request: Request) -> Response {
 async fn answer(app: &App, service: Service, request: Request, stamp: &mut Stamp) -> Result<Answer, Problem> {
     let Request { method, raw_path, raw_query, headers, case, peer, chunks } = request;
     let chunks = drained(chunks, &headers);
-    if service != Service::Blob {
-        return Err(Problem::not_implemented(&format!("The {} service", service.name())));
-    }
+    let routes = routes(service)?;
     let mut fields = Fields::parse(headers, raw_query.as_deref(), case)?;
     let version = auth::version(&fields, app.options.strict_versions)?;
     stamp.version = version;
     let host = if app.options.path_style_only { None } else { fields.header_opt("host")? };
-    let target = Target::parse(host, &raw_path, &fields)?;
+    let target = Target::parse(service, host, &raw_path, &fields)?;
     let properties = service::properties(&app.engine, &target.account, service)?;
     stamp.cors = Some(Cors::of(&properties.cors, &method, fields.headers()));
     let version = service::default_version(&properties, &fields).unwrap_or(version);
     stamp.version = version;
-    let operation = route::find(blob::ROUTES, &method, target.level(), &fields)?;
+    let operation = route::find(routes, &method, target.level(), &fields)?;
     stamp.operation = operation.name;
 
     let asked = Asked {
@@ -156,6 +155,15 @@ async fn answer(app: &App, service: Service, request: Request, stamp: &mut Stamp
 fn reads_blob(target: &Target, operation: &Operation, fields: &Fields) -> bool {
     let whole = fields.query_opt("comp").is_none() && fields.query_opt("restype").is_none();
     whole && target.level() == Level::Blob && operation.needs == Permission::Read
+}
+
+/// The routes of a service.
+fn routes(service: Service) -> Result<&'static [&'static [Route]], Problem> {
+    match service {
+        Service::Blob => Ok(blob::ROUTES),
+        Service::Queue => Ok(queue::ROUTES),
+        Service::Table => Err(Problem::not_implemented(&format!("The {} service", service.name()))),
+    }
 }
 
 /// How long the client would wait is not ours to enforce, but it must say a number.

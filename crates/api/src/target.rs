@@ -1,9 +1,13 @@
-//! What a request addresses: service, account, container, blob.
+//! What a request addresses: service, account, container, blob, queue, message.
 //! <https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata>
 
 use std::net::IpAddr;
 
-use lazuli_engine::names::{AccountName, BlobAddress, BlobName, ContainerAddress, ContainerName, NameError};
+use lazuli_engine::names::{
+    AccountName, BlobAddress, BlobName, ContainerAddress, ContainerName, NameError, QueueAddress, QueueName,
+};
+use lazuli_engine::queue::MessageId;
+use uuid::Uuid;
 
 use crate::code::Code;
 use crate::error::Problem;
@@ -13,6 +17,8 @@ use crate::fields::{Fields, decode};
 const SECONDARY_SUFFIX: &str = "-secondary";
 /// The container that a blob of an account's top level lies in.
 const ROOT_CONTAINER: &str = "$root";
+/// What follows a queue's name in the path of its messages.
+const MESSAGES: &str = "messages";
 
 /// A service of the account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,7 +42,7 @@ impl Service {
     }
 }
 
-/// How deep a blob path goes.
+/// How deep a path goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Level {
     /// The account's service.
@@ -45,6 +51,12 @@ pub enum Level {
     Container,
     /// A blob.
     Blob,
+    /// A queue.
+    Queue,
+    /// The messages of a queue.
+    Messages,
+    /// One message.
+    Message,
 }
 
 /// What of the account is addressed.
@@ -56,9 +68,15 @@ pub enum Resource {
     Container(ContainerName),
     /// A blob.
     Blob(ContainerName, BlobName),
+    /// A queue.
+    Queue(QueueName),
+    /// The messages of a queue.
+    Messages(QueueName),
+    /// One of them; none for an id that no message can have.
+    Message(QueueName, Option<MessageId>),
 }
 
-/// What a request of the Blob service addresses.
+/// What a request addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The account, without the suffix of its secondary endpoint.
@@ -78,7 +96,7 @@ impl Target {
     ///
     /// Refuses `InvalidUri`, `InvalidResourceName`, `OutOfRangeInput`, and `ResourceNotFound` for what cannot be an
     /// account.
-    pub fn parse(host: Option<&str>, raw_path: &str, fields: &Fields) -> Result<Self, Problem> {
+    pub fn parse(service: Service, host: Option<&str>, raw_path: &str, fields: &Fields) -> Result<Self, Problem> {
         let rest = raw_path.strip_prefix('/').ok_or_else(|| Problem::new(Code::InvalidUri))?;
         let by_host = host.and_then(account_label);
         let (account, rest) = match by_host {
@@ -96,7 +114,10 @@ impl Target {
             return Err(Problem::new(Code::InvalidUri));
         }
         let account = AccountName::parse(name).map_err(|_| Problem::new(Code::ResourceNotFound))?;
-        let resource = resource(rest, fields)?;
+        let resource = match service {
+            Service::Queue => queue_resource(rest)?,
+            Service::Blob | Service::Table => resource(rest, fields)?,
+        };
         Ok(Self { account, secondary, path_style: by_host.is_none(), resource, raw_path: raw_path.to_owned() })
     }
 
@@ -106,6 +127,9 @@ impl Target {
             Resource::Service => Level::Service,
             Resource::Container(_) => Level::Container,
             Resource::Blob(..) => Level::Blob,
+            Resource::Queue(_) => Level::Queue,
+            Resource::Messages(_) => Level::Messages,
+            Resource::Message(..) => Level::Message,
         }
     }
 
@@ -126,6 +150,26 @@ impl Target {
         match &self.resource {
             Resource::Blob(_, blob) => Ok(BlobAddress { container: self.container()?, blob: blob.clone() }),
             _ => Err(Problem::new(Code::InvalidUri)),
+        }
+    }
+
+    /// The queue, of a queue, its messages or one of them.
+    ///
+    /// Refuses `InvalidUri` for anything else.
+    pub fn queue(&self) -> Result<QueueAddress, Problem> {
+        match &self.resource {
+            Resource::Queue(queue) | Resource::Messages(queue) | Resource::Message(queue, _) => {
+                Ok(QueueAddress { account: self.account.clone(), queue: queue.clone() })
+            }
+            Resource::Service | Resource::Container(_) | Resource::Blob(..) => Err(Problem::new(Code::InvalidUri)),
+        }
+    }
+
+    /// The message; none if no message can have its id.
+    pub fn message(&self) -> Option<MessageId> {
+        match self.resource {
+            Resource::Message(_, id) => id,
+            _ => None,
         }
     }
 }
@@ -162,6 +206,24 @@ fn resource_at(rest: &str, fields: &Fields) -> Result<Resource, Problem> {
         None => Ok(Resource::Container(container(rest)?)),
         Some((first, "")) if of_container => Ok(Resource::Container(container(first)?)),
         Some((first, name)) => Ok(Resource::Blob(container(first)?, blob(name)?)),
+    }
+}
+
+fn queue_resource(rest: &str) -> Result<Resource, Problem> {
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    let mut segments = rest.splitn(3, '/');
+    let queue = match segments.next() {
+        None | Some("") => return Ok(Resource::Service),
+        Some(name) => QueueName::parse(&decode(name)?).map_err(name_problem)?,
+    };
+    match (segments.next(), segments.next()) {
+        (None, _) => Ok(Resource::Queue(queue)),
+        (Some(MESSAGES), None) => Ok(Resource::Messages(queue)),
+        (Some(MESSAGES), Some(id)) if !id.contains('/') => {
+            let id = Uuid::try_parse(&decode(id)?).ok().and_then(MessageId::from_uuid);
+            Ok(Resource::Message(queue, id))
+        }
+        _ => Err(Problem::new(Code::InvalidUri)),
     }
 }
 

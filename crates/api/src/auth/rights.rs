@@ -54,8 +54,8 @@ impl Kind {
     pub(super) const fn of(level: Level) -> Self {
         match level {
             Level::Service => Self::Service,
-            Level::Container => Self::Container,
-            Level::Blob => Self::Object,
+            Level::Container | Level::Queue => Self::Container,
+            Level::Blob | Level::Messages | Level::Message => Self::Object,
         }
     }
 }

@@ -63,7 +63,7 @@ impl Source {
         }
         let fields = Fields::parse(headers, uri.query(), HeaderCase::default())?;
         let host = (!call.arrival.path_style_only).then_some(authority.as_str());
-        let target = Target::parse(host, uri.path(), &fields)?;
+        let target = Target::parse(Service::Blob, host, uri.path(), &fields)?;
         Ok(Some(Self { target, fields }))
     }
 }

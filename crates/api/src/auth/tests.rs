@@ -21,7 +21,7 @@ fn verified(keys: &[&str], authorization: &str, date: Headers, now: u64) -> Resu
         .map(|(name, value)| (HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap()))
         .collect();
     let fields = Fields::parse(headers, Some(QUERY), HeaderCase::default()).unwrap();
-    let target = Target::parse(Some("127.0.0.1"), PATH, &fields).unwrap();
+    let target = Target::parse(Service::Blob, Some("127.0.0.1"), PATH, &fields).unwrap();
     let asked = Asked {
         service: Service::Blob,
         method: &Method::GET,

@@ -135,7 +135,7 @@ static SET_ACL: Operation = Operation {
 async fn set_acl(mut call: Call) -> Result<Answer, Problem> {
     let on = on(&call, condition::dates(&call.fields)?)?;
     let public = public_access(&call)?;
-    let policies = acl::parse(&call.xml_body().await?)?;
+    let policies = acl::parse(&call.xml_body().await?, acl::CONTAINER_PERMISSIONS)?;
     let written = container::set_access(&call.engine, on, AccessControl { public, policies }).await?;
     Ok(etag::onto(Answer::ok(), written.etag))
 }

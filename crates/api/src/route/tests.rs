@@ -16,11 +16,26 @@ const VERBS: [(Verb, Method); 6] = [
 ];
 type Pairs = Vec<(&'static str, &'static str)>;
 
-const LEVELS: [Level; 3] = [Level::Service, Level::Container, Level::Blob];
+/// A service and what its description names.
+struct Described {
+    tables: &'static [&'static [Route]],
+    levels: &'static [Level],
+    /// Names of the operations, and those that it has not: the preflight and, of blobs, the two reads of metadata.
+    operations: &'static str,
+}
 
-/// Names of the operations in the service's description, and three that it has not: the preflight and the two reads
-/// of metadata.
-const DESCRIBED: &str = include_str!("operations.txt");
+const SERVICES: [Described; 2] = [
+    Described {
+        tables: ROUTES,
+        levels: &[Level::Service, Level::Container, Level::Blob],
+        operations: include_str!("operations.txt"),
+    },
+    Described {
+        tables: crate::queue::ROUTES,
+        levels: &[Level::Service, Level::Queue, Level::Messages, Level::Message],
+        operations: include_str!("operations-queue.txt"),
+    },
+];
 
 fn fields(headers: &[(&str, &str)], query: &[(&str, &str)]) -> Fields {
     let headers: HeaderMap = headers
@@ -31,13 +46,16 @@ fn fields(headers: &[(&str, &str)], query: &[(&str, &str)]) -> Fields {
     Fields::parse(headers, Some(&query.join("&")), HeaderCase::default()).unwrap()
 }
 
-fn routes() -> impl Iterator<Item = &'static Route> {
-    ROUTES.iter().flat_map(|table| table.iter())
+impl Described {
+    fn routes(&self) -> impl Iterator<Item = &'static Route> {
+        self.tables.iter().flat_map(|table| table.iter())
+    }
 }
 
 /// Values of a selecting parameter that any route asks for, none, and one that no route asks for.
-fn values(of: impl Fn(&Route) -> Selector) -> Vec<Option<&'static str>> {
-    let asked: BTreeSet<_> = routes()
+fn values(service: &Described, of: impl Fn(&Route) -> Selector) -> Vec<Option<&'static str>> {
+    let asked: BTreeSet<_> = service
+        .routes()
         .filter_map(|route| match of(route) {
             Selector::Is(value) => Some(value),
             Selector::Absent | Selector::Any => None,
@@ -49,7 +67,7 @@ fn values(of: impl Fn(&Route) -> Selector) -> Vec<Option<&'static str>> {
 /// Every combination of the headers and parameters that tell the given routes apart.
 fn combinations(routes: &[&Route]) -> Vec<(Pairs, Pairs)> {
     let mut headers: BTreeSet<(&str, &str)> = BTreeSet::new();
-    let mut parameters: BTreeSet<&str> = BTreeSet::new();
+    let mut parameters: BTreeSet<(&str, &str)> = BTreeSet::new();
     for marker in routes.iter().flat_map(|route| route.markers) {
         match *marker {
             Marker::HeaderIs(name, value) | Marker::HeaderIsNot(name, value) => {
@@ -59,41 +77,36 @@ fn combinations(routes: &[&Route]) -> Vec<(Pairs, Pairs)> {
                 headers.insert((name, "bogus"));
             }
             Marker::Query(name) | Marker::NoQuery(name) => {
-                parameters.insert(name);
+                parameters.insert((name, "bogus"));
+            }
+            Marker::QueryIs(name, value) | Marker::QueryIsNot(name, value) => {
+                parameters.extend([(name, value), (name, "bogus")]);
             }
         }
     }
-    let mut all = vec![(Vec::new(), Vec::new())];
-    for name in headers.iter().map(|(name, _)| *name).collect::<BTreeSet<_>>() {
-        let with = |(mut chosen, query): (Pairs, Pairs), value| {
-            chosen.push((name, value));
-            (chosen, query)
-        };
-        let values = headers.iter().filter(|(other, _)| *other == name).map(|(_, value)| *value);
-        let more: Vec<_> = values.flat_map(|value| all.iter().cloned().map(move |one| with(one, value))).collect();
-        all.extend(more);
-    }
-    for name in parameters {
-        let more: Vec<_> = all
-            .iter()
-            .cloned()
-            .map(|(headers, mut query)| {
-                query.push((name, "bogus"));
-                (headers, query)
-            })
-            .collect();
-        all.extend(more);
+    let mut all: Vec<(Pairs, Pairs)> = vec![(Vec::new(), Vec::new())];
+    for (fields, into_headers) in [(&headers, true), (&parameters, false)] {
+        for name in fields.iter().map(|(name, _)| *name).collect::<BTreeSet<_>>() {
+            let with = |mut chosen: (Pairs, Pairs), value| {
+                if into_headers { &mut chosen.0 } else { &mut chosen.1 }.push((name, value));
+                chosen
+            };
+            let values = fields.iter().filter(|(other, _)| *other == name).map(|(_, value)| *value);
+            let more: Vec<_> = values.flat_map(|value| all.iter().cloned().map(move |one| with(one, value))).collect();
+            all.extend(more);
+        }
     }
     all
 }
 
-/// Walks every shape of request that the routes can tell from another.
-fn every_shape(mut visit: impl FnMut(&Method, Level, &Fields, &[&'static Route])) {
+/// Walks every shape of request that the service's routes can tell from another.
+fn every_shape(service: &Described, mut visit: impl FnMut(&Method, Level, &Fields, &[&'static Route])) {
     for (verb, method) in VERBS {
-        for level in LEVELS {
-            for restype in values(|route| route.restype) {
-                for comp in values(|route| route.comp) {
-                    let selected: Vec<_> = routes()
+        for &level in service.levels {
+            for restype in values(service, |route| route.restype) {
+                for comp in values(service, |route| route.comp) {
+                    let selected: Vec<_> = service
+                        .routes()
                         .filter(|route| route.verbs.contains(&verb) && route.level == level)
                         .filter(|route| route.restype.fits(restype) && route.comp.fits(comp))
                         .collect();
@@ -110,38 +123,42 @@ fn every_shape(mut visit: impl FnMut(&Method, Level, &Fields, &[&'static Route])
 
 #[test]
 fn every_request_fits_exactly_one_route_or_is_refused_for_a_reason() {
-    every_shape(|method, level, fields, selected| {
-        let fitting: Vec<_> =
-            selected.iter().filter(|route| route.markers.iter().all(|marker| marker.fits(fields))).collect();
-        let found = find(ROUTES, method, level, fields);
-        match (fitting.as_slice(), found) {
-            ([route], Ok(operation)) => assert_eq!(route.operation.name, operation.name),
-            ([], Err(problem)) => {
-                let reasons = if selected.is_empty() {
-                    [Code::UnsupportedHttpVerb, Code::InvalidQueryParameterValue]
-                } else {
-                    [Code::MissingRequiredHeader, Code::InvalidHeaderValue]
-                };
-                assert!(reasons.contains(&problem.code), "{method} {level:?} {fields:?}: {problem:?}");
+    for service in &SERVICES {
+        every_shape(service, |method, level, fields, selected| {
+            let fitting: Vec<_> =
+                selected.iter().filter(|route| route.markers.iter().all(|marker| marker.fits(fields))).collect();
+            let found = find(service.tables, method, level, fields);
+            match (fitting.as_slice(), found) {
+                ([route], Ok(operation)) => assert_eq!(route.operation.name, operation.name),
+                ([], Err(problem)) => {
+                    let reasons = if selected.is_empty() {
+                        [Code::UnsupportedHttpVerb, Code::InvalidQueryParameterValue]
+                    } else {
+                        [Code::MissingRequiredHeader, Code::InvalidHeaderValue]
+                    };
+                    assert!(reasons.contains(&problem.code), "{method} {level:?} {fields:?}: {problem:?}");
+                }
+                (fitting, found) => panic!("{method} {level:?} {fields:?}: {fitting:?} {found:?}"),
             }
-            (fitting, found) => panic!("{method} {level:?} {fields:?}: {fitting:?} {found:?}"),
-        }
-    });
+        });
+    }
 }
 
 #[test]
 fn every_route_is_reached_and_every_described_operation_is_routed() {
-    let mut reached = BTreeSet::new();
-    every_shape(|method, level, fields, selected| {
-        if let Ok(operation) = find(ROUTES, method, level, fields) {
-            reached.insert(operation.name);
-            assert!(selected.iter().any(|route| route.operation.name == operation.name));
-        }
-    });
-    let routed: BTreeSet<_> = routes().map(|route| route.operation.name).collect();
-    assert_eq!(reached, routed);
-    let described: BTreeSet<_> = DESCRIBED.lines().collect();
-    assert_eq!(routed, described);
+    for service in &SERVICES {
+        let mut reached = BTreeSet::new();
+        every_shape(service, |method, level, fields, selected| {
+            if let Ok(operation) = find(service.tables, method, level, fields) {
+                reached.insert(operation.name);
+                assert!(selected.iter().any(|route| route.operation.name == operation.name));
+            }
+        });
+        let routed: BTreeSet<_> = service.routes().map(|route| route.operation.name).collect();
+        assert_eq!(reached, routed);
+        let described: BTreeSet<_> = service.operations.lines().collect();
+        assert_eq!(routed, described);
+    }
 }
 
 #[test]
@@ -201,4 +218,19 @@ fn selecting_values_match_in_any_letter_case_and_other_parameters_do_not_matter(
         find(ROUTES, &Method::GET, Level::Container, &fields).map(|operation| operation.name).ok(),
         Some("Container_ListBlobFlatSegment")
     );
+}
+
+#[test]
+fn messages_are_peeked_at_only_if_the_request_says_so() {
+    let cases = [
+        ("", "Messages_Dequeue"),
+        ("true", "Messages_Peek"),
+        ("True", "Messages_Peek"),
+        ("false", "Messages_Dequeue"),
+        ("yes", "Messages_Dequeue"),
+    ];
+    for (value, expected) in cases {
+        let found = find(crate::queue::ROUTES, &Method::GET, Level::Messages, &fields(&[], &[("PeekOnly", value)]));
+        assert_eq!(found.map(|operation| operation.name).ok(), Some(expected), "{value}");
+    }
 }

@@ -5,7 +5,7 @@ use crate::head::HeaderCase;
 
 fn parse(host: &str, path: &str, query: &str) -> Result<Target, Problem> {
     let fields = Fields::parse(HeaderMap::new(), Some(query), HeaderCase::default()).unwrap();
-    Target::parse(Some(host), path, &fields)
+    Target::parse(Service::Blob, Some(host), path, &fields)
 }
 
 /// Account, container and blob as text, a dash for what is not addressed.
@@ -15,6 +15,7 @@ fn shown(host: &str, path: &str, query: &str) -> String {
             Resource::Service => format!("{account} - -"),
             Resource::Container(container) => format!("{account} {container} -"),
             Resource::Blob(container, blob) => format!("{account} {container} {blob}"),
+            other => format!("{other:?}"),
         },
         Err(problem) => problem.code.name().to_owned(),
     }
@@ -85,5 +86,39 @@ fn the_secondary_endpoint_is_the_same_account() {
         let target = parse(host, path, "").unwrap();
         assert_eq!((target.account.as_str(), target.secondary), ("dev", true));
         assert_eq!(target.raw_path, path);
+    }
+}
+
+#[test]
+fn paths_address_queues_and_messages() {
+    const ID: &str = "00000000-0000-8000-84de-ef5fd48b0000";
+    let cases = [
+        ("/dev", Ok(Level::Service)),
+        ("/dev/", Ok(Level::Service)),
+        ("/dev/jobs", Ok(Level::Queue)),
+        ("/dev/jobs/", Ok(Level::Queue)),
+        ("/dev/jo%62s", Ok(Level::Queue)),
+        ("/dev/jobs/messages", Ok(Level::Messages)),
+        ("/dev/jobs/messages/", Ok(Level::Messages)),
+        (&format!("/dev/jobs/messages/{ID}"), Ok(Level::Message)),
+        ("/dev/jobs/messages/nonsense", Ok(Level::Message)),
+        ("/dev/jobs/messages/a/b", Err(Code::InvalidUri)),
+        ("/dev/jobs/other", Err(Code::InvalidUri)),
+        ("/dev/jobs//messages", Err(Code::InvalidUri)),
+        ("/dev/jobs/messages/%ff", Err(Code::InvalidUri)),
+        ("/dev/ab", Err(Code::OutOfRangeInput)),
+        ("/dev/Jobs", Err(Code::InvalidResourceName)),
+        ("/dev/$root", Err(Code::InvalidResourceName)),
+        ("/dev/a--b/messages", Err(Code::InvalidResourceName)),
+    ];
+    for (path, expected) in cases {
+        let target = Target::parse(Service::Queue, Some("127.0.0.1"), path, &Fields::default());
+        assert_eq!(target.as_ref().map(Target::level).map_err(|problem| problem.code), expected, "{path}");
+        let Ok(target) = target else { continue };
+        let queue = target.queue().map(|address| address.queue.to_string()).ok();
+        assert_eq!(queue.as_deref(), (target.level() != Level::Service).then_some("jobs"), "{path}");
+        let id = target.message().map(|id| id.uuid().to_string());
+        assert_eq!(id.as_deref(), path.ends_with(ID).then_some(ID), "{path}");
+        assert!(target.container().is_err() && target.blob().is_err());
     }
 }

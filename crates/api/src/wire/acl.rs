@@ -15,8 +15,10 @@ pub const POLICIES_MAX: usize = 5;
 pub const POLICY_ID_CHARS_MAX: usize = 64;
 /// The header that carries the public access; its absence means private.
 pub const PUBLIC_ACCESS: &str = "x-ms-blob-public-access";
-/// Letters that a policy may allow.
-const PERMISSIONS: &str = "racwdxyltmeopfi";
+/// Letters that a policy of a container may allow.
+pub const CONTAINER_PERMISSIONS: &str = "racwdxyltmeopfi";
+/// Letters that a policy of a queue may allow.
+pub const QUEUE_PERMISSIONS: &str = "raup";
 
 /// The public access that a request asks for.
 ///
@@ -39,11 +41,12 @@ pub const fn public_access_text(access: PublicAccess) -> Option<&'static str> {
     }
 }
 
-/// Reads the body of Set Container ACL; an empty one holds no policies.
+/// Reads the body of Set Container ACL or Set Queue ACL; an empty one holds no policies. `letters`: what a policy may
+/// allow.
 ///
 /// Refuses `InvalidXmlDocument`, also for more than [`POLICIES_MAX`] policies or two of one id, `InvalidXmlNodeValue`
 /// and `MissingRequiredXmlNode`.
-pub fn parse(body: &[u8]) -> Result<Vec<AccessPolicy>, Problem> {
+pub fn parse(body: &[u8], letters: &str) -> Result<Vec<AccessPolicy>, Problem> {
     let mut policies: Vec<AccessPolicy> = Vec::new();
     if body.trim_ascii().is_empty() {
         return Ok(policies);
@@ -53,7 +56,7 @@ pub fn parse(body: &[u8]) -> Result<Vec<AccessPolicy>, Problem> {
         if name != "SignedIdentifier" {
             return Err(document.wrong("only SignedIdentifier belongs here"));
         }
-        let policy = identifier(&mut document)?;
+        let policy = identifier(&mut document, letters)?;
         if policies.len() == POLICIES_MAX {
             return Err(document.wrong("there are more than five policies"));
         }
@@ -66,13 +69,13 @@ pub fn parse(body: &[u8]) -> Result<Vec<AccessPolicy>, Problem> {
     Ok(policies)
 }
 
-fn identifier(document: &mut Document<'_>) -> Result<AccessPolicy, Problem> {
+fn identifier(document: &mut Document<'_>, letters: &str) -> Result<AccessPolicy, Problem> {
     let mut id = None;
     let mut policy = None;
     while let Some(name) = document.child()? {
         match name.as_str() {
             "Id" if id.is_none() => id = Some(document.text()?),
-            "AccessPolicy" if policy.is_none() => policy = Some(access_policy(document)?),
+            "AccessPolicy" if policy.is_none() => policy = Some(access_policy(document, letters)?),
             _ => return Err(document.wrong("one Id and one AccessPolicy belong here")),
         }
     }
@@ -83,13 +86,13 @@ fn identifier(document: &mut Document<'_>) -> Result<AccessPolicy, Problem> {
     Ok(AccessPolicy { id, ..policy.unwrap_or_default() })
 }
 
-fn access_policy(document: &mut Document<'_>) -> Result<AccessPolicy, Problem> {
+fn access_policy(document: &mut Document<'_>, letters: &str) -> Result<AccessPolicy, Problem> {
     let mut policy = AccessPolicy::default();
     while let Some(name) = document.child()? {
-        let (field, node, valid): (_, _, fn(&str) -> bool) = match name.as_str() {
-            "Start" => (&mut policy.start, "Start", is_date),
-            "Expiry" => (&mut policy.expiry, "Expiry", is_date),
-            "Permission" => (&mut policy.permission, "Permission", are_permissions),
+        let (field, node) = match name.as_str() {
+            "Start" => (&mut policy.start, "Start"),
+            "Expiry" => (&mut policy.expiry, "Expiry"),
+            "Permission" => (&mut policy.permission, "Permission"),
             _ => return Err(document.wrong("only Start, Expiry and Permission belong here")),
         };
         if field.is_some() {
@@ -99,7 +102,8 @@ fn access_policy(document: &mut Document<'_>) -> Result<AccessPolicy, Problem> {
         if text.is_empty() {
             continue;
         }
-        if !valid(&text) {
+        let valid = if node == "Permission" { are_permissions(&text, letters) } else { is_date(&text) };
+        if !valid {
             return Err(node_value(node, &text, "It is not in the correct format."));
         }
         *field = Some(text);
@@ -111,8 +115,9 @@ fn is_date(text: &str) -> bool {
     date::parse_iso8601(text).is_some()
 }
 
-fn are_permissions(text: &str) -> bool {
-    text.chars().all(|letter| PERMISSIONS.contains(letter))
+/// Repeated letters are none: a list of them could be as long as the body.
+fn are_permissions(text: &str, letters: &str) -> bool {
+    text.len() <= letters.len() && text.chars().all(|letter| letters.contains(letter))
 }
 
 /// The body of Get Container ACL.
@@ -165,9 +170,9 @@ mod tests {
         };
         let bare = AccessPolicy { id: "b".into(), ..AccessPolicy::default() };
         for policies in [vec![], vec![full.clone()], vec![full, bare]] {
-            assert_eq!(parse(&document(&policies)), Ok(policies));
+            assert_eq!(parse(&document(&policies), CONTAINER_PERMISSIONS), Ok(policies));
         }
-        assert_eq!(parse(b" "), Ok(vec![]));
+        assert_eq!(parse(b" ", QUEUE_PERMISSIONS), Ok(vec![]));
         assert_eq!(document(&[]), br#"<?xml version="1.0" encoding="utf-8"?><SignedIdentifiers />"#);
     }
 
@@ -182,6 +187,7 @@ mod tests {
             (with_policy("<Start>tomorrow</Start>"), Code::InvalidXmlNodeValue),
             (with_policy("<Expiry>1</Expiry>"), Code::InvalidXmlNodeValue),
             (with_policy("<Permission>rz</Permission>"), Code::InvalidXmlNodeValue),
+            (with_policy("<Permission>rrrrrrrrrrrrrrrr</Permission>"), Code::InvalidXmlNodeValue),
             (with_policy("<Permission>r</Permission><Permission>r</Permission>"), Code::InvalidXmlDocument),
             (with_policy("<Owner>me</Owner>"), Code::InvalidXmlDocument),
             ("<SignedIdentifiers><SignedIdentifier/></SignedIdentifiers>".into(), Code::MissingRequiredXmlNode),
@@ -190,14 +196,27 @@ mod tests {
             ("<SignedIdentifiers>".into(), Code::InvalidXmlDocument),
         ];
         for (body, code) in cases {
-            assert_eq!(parse(body.as_bytes()).map_err(|problem| problem.code), Err(code), "{body}");
+            assert_eq!(
+                parse(body.as_bytes(), CONTAINER_PERMISSIONS).map_err(|problem| problem.code),
+                Err(code),
+                "{body}"
+            );
+        }
+    }
+
+    #[test]
+    fn queues_and_containers_have_letters_of_their_own() {
+        for (letters, container, queue) in [("raup", false, true), ("rwdl", true, false), ("rap", true, true)] {
+            let body = with_policy(&format!("<Permission>{letters}</Permission>"));
+            assert_eq!(parse(body.as_bytes(), CONTAINER_PERMISSIONS).is_ok(), container, "{letters}");
+            assert_eq!(parse(body.as_bytes(), QUEUE_PERMISSIONS).is_ok(), queue, "{letters}");
         }
     }
 
     proptest! {
         #[test]
         fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = parse(&bytes);
+            let _ = parse(&bytes, QUEUE_PERMISSIONS);
         }
     }
 }

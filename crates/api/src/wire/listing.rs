@@ -6,9 +6,12 @@ use lazuli_engine::blob::container::{ContainerPage, ContainerView};
 use lazuli_engine::blob::listing::{BlobPage, Entry};
 use lazuli_engine::blob::object::BlobView;
 use lazuli_engine::blob::tags::FoundPage;
+use lazuli_engine::queue::queues::QueuePage;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-pub use request::{BlobIncludes, PAGE_MAX, Paging, blob_includes, container_includes, find_versions, service_endpoint};
+pub use request::{
+    BlobIncludes, PAGE_MAX, Paging, blob_includes, container_includes, find_versions, queue_metadata, service_endpoint,
+};
 
 use crate::version::Version;
 use crate::wire::xml::Writer;
@@ -84,6 +87,24 @@ pub fn found(endpoint: &str, text: &str, page: &FoundPage) -> Vec<u8> {
         }
         tags::element(xml, &found.tags);
         xml.close("Blob");
+    });
+    xml.text("NextMarker", &request::marker_text(page.next.as_ref()));
+    xml.close("EnumerationResults");
+    xml.finish()
+}
+
+/// The body of List Queues.
+pub fn queues(endpoint: &str, paging: &Paging, with_metadata: bool, version: Version, page: &QueuePage) -> Vec<u8> {
+    let mut xml = Writer::begin();
+    xml.open_with("EnumerationResults", &[("ServiceEndpoint", endpoint)]);
+    filters(&mut xml, paging, version);
+    list(&mut xml, "Queues", &page.queues, |xml, (name, pairs)| {
+        xml.open("Queue");
+        xml.text("Name", name.as_str());
+        if with_metadata {
+            metadata(xml, &pairs.0);
+        }
+        xml.close("Queue");
     });
     xml.text("NextMarker", &request::marker_text(page.next.as_ref()));
     xml.close("EnumerationResults");

@@ -4,7 +4,7 @@
 //! ([`unbuilt`]).
 //! In reading order: the small field types ([`date`], [`etag`], [`kind`], [`range`], [`digest`]), the groups of headers
 //! ([`condition`], [`lease`], [`properties`], [`metadata`]), what is refused because it is not built ([`unbuilt`]), and
-//! the XML bodies ([`xml`], [`acl`], [`block_list`], [`listing`], [`service`]).
+//! the XML bodies ([`xml`], [`acl`], [`block_list`], [`listing`], [`message`], [`service`]).
 
 pub mod acl;
 pub mod block_list;
@@ -15,6 +15,7 @@ pub mod etag;
 pub mod kind;
 pub mod lease;
 pub mod listing;
+pub mod message;
 pub mod metadata;
 pub mod properties;
 pub mod range;

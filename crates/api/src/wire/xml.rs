@@ -285,7 +285,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_can_be_read(text in "[ -~äöü€]{0,40}") {
+        fn what_is_written_can_be_read(text in "[ -~äöü€\r\n\t]{0,40}") {
             let mut writer = Writer::begin();
             writer.open_with("Root", &[("x", &text)]);
             writer.text("a", &text);

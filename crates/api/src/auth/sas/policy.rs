@@ -4,6 +4,7 @@
 use lazuli_engine::access::AccessPolicy;
 use lazuli_engine::blob::{OnContainer, container};
 use lazuli_engine::condition::Conditions;
+use lazuli_engine::queue::queues;
 use lazuli_engine::{Engine, Error, Refusal};
 
 use super::form::{Form, malformed, parse_instant};
@@ -37,8 +38,13 @@ async fn stored(engine: &Engine, asked: Asked<'_>) -> Result<Vec<AccessPolicy>, 
                 Err(error) => Err(error.into()),
             }
         }
-        // Neither service keeps anything yet, policies included.
-        Service::Queue | Service::Table => Ok(Vec::new()),
+        Service::Queue => match queues::get(engine, asked.target.queue()?).await {
+            Ok(view) => Ok(view.policies),
+            Err(Error::Refused(Refusal::QueueNotFound)) => Ok(Vec::new()),
+            Err(error) => Err(error.into()),
+        },
+        // It keeps nothing yet, policies included.
+        Service::Table => Ok(Vec::new()),
     }
 }
 

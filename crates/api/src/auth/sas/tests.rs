@@ -42,11 +42,7 @@ impl Signed {
             .map(|(name, value)| (HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap()))
             .collect();
         let fields = Fields::parse(headers, Some(query), HeaderCase::default()).unwrap();
-        // Queues and tables stand where containers do.
-        let of_container = service == Service::Queue;
-        let shaped = if of_container { format!("{query}&restype=container") } else { query.to_owned() };
-        let shape = Fields::parse(HeaderMap::new(), Some(&shaped), HeaderCase::default()).unwrap();
-        let target = Target::parse(None, path, &shape).unwrap();
+        let target = Target::parse(service, None, path, &fields).unwrap();
         let peer = Peer::at("10.0.0.5".parse().unwrap(), true);
         Self { service, method: Method::GET, target, fields, needs: Permission::Read, now: NOW, peer }
     }

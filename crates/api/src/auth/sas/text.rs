@@ -133,6 +133,7 @@ fn container(target: &Target) -> Option<&str> {
     match &target.resource {
         Resource::Service => None,
         Resource::Container(container) | Resource::Blob(container, _) => Some(container.as_str()),
+        Resource::Queue(queue) | Resource::Messages(queue) | Resource::Message(queue, _) => Some(queue.as_str()),
     }
 }
 

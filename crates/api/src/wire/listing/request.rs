@@ -142,6 +142,20 @@ pub fn container_includes(fields: &Fields) -> Result<ContainerIncludes, Problem>
     Ok(includes)
 }
 
+/// Reads `include` of List Queues: whether metadata is shown.
+///
+/// Refuses `InvalidQueryParameterValue` for unknown words.
+pub fn queue_metadata(fields: &Fields) -> Result<bool, Problem> {
+    let mut metadata = false;
+    for word in words(fields) {
+        if !word.eq_ignore_ascii_case("metadata") {
+            return Err(unknown_include(word));
+        }
+        metadata = true;
+    }
+    Ok(metadata)
+}
+
 fn words(fields: &Fields) -> impl Iterator<Item = &str> {
     let text = fields.query_opt("include").unwrap_or_default();
     text.split(',').map(str::trim).filter(|word| !word.is_empty())
@@ -240,7 +254,7 @@ mod tests {
         for (host, path, expected) in cases {
             let headers = HeaderMap::from_iter([(http::header::HOST, HeaderValue::from_static(host))]);
             let fields = Fields::parse(headers, Some("restype=container"), HeaderCase::default()).unwrap();
-            let target = Target::parse(Some(host), path, &fields).unwrap();
+            let target = Target::parse(crate::target::Service::Blob, Some(host), path, &fields).unwrap();
             assert_eq!(service_endpoint(&fields, &target), Ok(expected.to_owned()));
         }
     }
