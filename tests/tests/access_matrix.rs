@@ -124,6 +124,7 @@ fn request(lazuli: &Lazuli, route: &Route) -> Request {
         Level::Service => format!("/{ACCOUNT}/"),
         Level::Container => format!("/{ACCOUNT}/photos"),
         Level::Blob => format!("/{ACCOUNT}/photos/a.jpg"),
+        other => panic!("the Blob service has no {other:?}"),
     };
     let selected = [("restype", route.restype), ("comp", route.comp)];
     let mut query: Vec<_> = selected
@@ -145,7 +146,8 @@ fn request(lazuli: &Lazuli, route: &Route) -> Request {
             Marker::Header(name) => headers.push((name, "x")),
             Marker::HeaderIs(name, value) => headers.push((name, value)),
             Marker::Query(name) => query.push(format!("{name}=x")),
-            Marker::NoHeader(_) | Marker::HeaderIsNot(..) | Marker::NoQuery(_) => {}
+            Marker::QueryIs(name, value) => query.push(format!("{name}={value}")),
+            Marker::NoHeader(_) | Marker::HeaderIsNot(..) | Marker::NoQuery(_) | Marker::QueryIsNot(..) => {}
         }
     }
     let request = lazuli.client().request(method, format!("{path}?{}", query.join("&")));
