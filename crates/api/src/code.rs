@@ -43,6 +43,7 @@ codes! {
     AuthorizationSourceIPMismatch 403 "This request is not authorized to perform this operation using this source IP.";
     BlobAlreadyExists 409 "The specified blob already exists.";
     BlobNotFound 404 "The specified blob does not exist.";
+    BlobSnapshotNotSoftDeleted 409 "The specified snapshot or version is not soft-deleted.";
     BlockCountExceedsLimit 409 "The uncommitted block count cannot exceed the maximum limit of 100,000 blocks.";
     BlockListTooLong 400 "The block list may not contain more than 50,000 blocks.";
     BothCrc64AndMd5HeaderPresent 400 "Both x-ms-content-crc64 and Content-MD5 are present; send one.";
@@ -98,6 +99,7 @@ codes! {
     MultipleConditionHeadersNotSupported 400 "Multiple condition headers are not supported.";
     NoAuthenticationInformation 401 "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.";
     NotImplemented 501 "The requested operation is not implemented on the specified resource.";
+    OperationNotAllowedOnRootBlob 403 "The specified operation is not allowed on root blob.";
     OperationTimedOut 500 "The operation could not be completed within the permitted time.";
     OutOfRangeInput 400 "One of the request inputs is out of range.";
     OutOfRangeQueryParameterValue 400 "One of the query parameters specified in the request URI is outside the permissible range.";
@@ -105,11 +107,13 @@ codes! {
     PopReceiptMismatch 400 "The specified pop receipt did not match the pop receipt for a dequeued message.";
     QueueAlreadyExists 409 "The specified queue already exists.";
     QueueNotFound 404 "The specified queue does not exist.";
+    PermanentDeleteNotEnabled 409 "Permanent delete is not enabled for the storage account.";
     RequestBodyTooLarge 413 "The request body is too large and exceeds the maximum permissible limit.";
     RequestUrlFailedToParse 400 "The url in the request could not be parsed.";
     ResourceNotFound 404 "The specified resource does not exist.";
     ServerBusy 503 "The server is currently unable to receive requests. Please retry your request.";
     UnauthorizedBlobOverwrite 403 "This request is not authorized to perform blob overwrites.";
+    SnapshotsPresent 409 "This operation is not permitted because the blob has snapshots.";
     UnsatisfiableCondition 400 "The request includes an unsatisfiable condition for this operation.";
     UnsupportedHeader 400 "One of the HTTP headers specified in the request is not supported.";
     UnsupportedHttpVerb 405 "The resource doesn't support specified Http Verb.";
@@ -124,6 +128,11 @@ impl From<Refusal> for Code {
             Refusal::BlobNotFound => Self::BlobNotFound,
             Refusal::BlobExists => Self::BlobAlreadyExists,
             Refusal::BlobKept => Self::UnauthorizedBlobOverwrite,
+            Refusal::PartReadOnly => Self::InvalidQueryParameterValue,
+            Refusal::SnapshotsPresent => Self::SnapshotsPresent,
+            Refusal::VersionIsCurrent => Self::OperationNotAllowedOnRootBlob,
+            Refusal::NotDeletedBefore => Self::BlobSnapshotNotSoftDeleted,
+            Refusal::PermanentDeletionOff => Self::PermanentDeleteNotEnabled,
             Refusal::BlobKindMismatch => Self::InvalidBlobType,
             Refusal::NotModified { .. } | Refusal::ConditionFailed => Self::ConditionNotMet,
             Refusal::ConditionUnsatisfiable => Self::UnsatisfiableCondition,

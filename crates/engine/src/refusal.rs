@@ -15,6 +15,16 @@ pub enum Refusal {
     BlobExists,
     /// The blob exists and the caller may create, but not replace.
     BlobKept,
+    /// A snapshot or version is read-only.
+    PartReadOnly,
+    /// The blob has snapshots, and the request does not say that they go as well.
+    SnapshotsPresent,
+    /// The current version cannot be deleted by its id.
+    VersionIsCurrent,
+    /// What is to be deleted for good was not deleted before.
+    NotDeletedBefore,
+    /// The account does not let anything be deleted for good before its time.
+    PermanentDeletionOff,
     /// The blob is of another kind than the operation works on.
     BlobKindMismatch,
     /// A condition of a read says that the caller's copy is still good.

@@ -137,7 +137,7 @@ async fn a_reader_keeps_the_blocks_it_began_with() {
     commit(&engine, on("x"), &[(LATEST, "a"), (LATEST, "b")]).await.unwrap();
     let mut download = object::download(&engine, on("x"), None).await.unwrap();
     let mut bytes = download.reader.next().await.unwrap().unwrap().to_vec();
-    object::delete(&engine, on("x")).await.unwrap();
+    delete(&engine, on("x")).await.unwrap();
     engine.settle().await.unwrap();
     while let Some(part) = download.reader.next().await.unwrap() {
         bytes.extend_from_slice(&part);

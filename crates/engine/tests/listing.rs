@@ -110,8 +110,14 @@ async fn containers_are_listed_by_account_prefix_and_page() {
             let mut names = Vec::new();
             let mut start = None;
             loop {
-                let request =
-                    ListContainers { account: account(name), prefix: prefix.into(), system: false, start, limit };
+                let request = ListContainers {
+                    account: account(name),
+                    prefix: prefix.into(),
+                    start,
+                    limit,
+                    deleted: false,
+                    system: false,
+                };
                 let page = container::list(&engine, request).await.unwrap();
                 names.extend(page.containers.into_iter().map(|container| container.name.to_string()));
                 start = page.next;
@@ -138,7 +144,7 @@ async fn containers_of_the_system_are_listed_only_on_request() {
             let mut start = None;
             loop {
                 let account = AccountName::parse("dev").unwrap();
-                let request = ListContainers { account, prefix: String::new(), system, start, limit };
+                let request = ListContainers { account, prefix: String::new(), system, deleted: false, start, limit };
                 let page = container::list(&engine, request).await.unwrap();
                 names.extend(page.containers.into_iter().map(|container| container.name.to_string()));
                 start = page.next;

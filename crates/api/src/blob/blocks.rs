@@ -13,7 +13,7 @@ use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::NoHeader;
 use crate::route::{Route, Verb};
 use crate::version::Version;
-use crate::wire::{block_list, condition, digest, etag, lease, properties, unbuilt};
+use crate::wire::{block_list, condition, digest, etag, lease, part, properties, unbuilt};
 
 const PUT: &[Verb] = &[Verb::Put];
 const MIB: u64 = 1024 * 1024;
@@ -30,7 +30,7 @@ pub(super) const ROUTES: &[Route] = &[
 /// The blob that an operation is about, without its conditions.
 fn addressed(call: &Call) -> Result<OnBlob, Problem> {
     unbuilt::refuse(&call.fields)?;
-    Ok(OnBlob { lease: lease::held(&call.fields)?, ..OnBlob::at(call.target.blob()?) })
+    Ok(OnBlob { part: part::read(&call.fields)?, lease: lease::held(&call.fields)?, ..OnBlob::at(call.target.blob()?) })
 }
 
 /// The digest of the request's body: the MD5 that the client sent and that was found right, else the CRC-64.
@@ -59,6 +59,7 @@ fn block_bytes_max(version: Version) -> u64 {
 }
 
 async fn put_block(mut call: Call) -> Result<Answer, Problem> {
+    part::base(&call.fields)?;
     let on = OnBlob { conditions: condition::none(&call.fields)?, ..addressed(&call)? };
     let id = block_list::parse_id(call.fields.query("blockid")?)?;
     blocks::check_block(&call.engine, &on, &id)?;

@@ -12,7 +12,7 @@ use crate::error::Problem;
 use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::HeaderIs;
 use crate::route::{Route, Verb};
-use crate::wire::{acl, condition, etag, lease, metadata};
+use crate::wire::{acl, condition, deletion, etag, lease, metadata};
 
 /// Most bytes of a list of policies.
 const ACL_BYTES_MAX: u64 = 64 * 1024;
@@ -33,6 +33,7 @@ pub(super) const ROUTES: &[Route] = &[
     Route::container(PUT, "metadata", &[], &SET_METADATA),
     Route::container(GET_HEAD, "acl", &[], &GET_ACL),
     Route::container(PUT, "acl", &[], &SET_ACL),
+    Route::container(PUT, "undelete", &[], &RESTORE),
     Route::container(PUT, "lease", &[HeaderIs(LEASE_ACTION, "acquire")], &ACQUIRE_LEASE),
     Route::container(PUT, "lease", &[HeaderIs(LEASE_ACTION, "renew")], &RENEW_LEASE),
     Route::container(PUT, "lease", &[HeaderIs(LEASE_ACTION, "change")], &CHANGE_LEASE),
@@ -153,6 +154,30 @@ async fn delete(call: Call) -> Result<Answer, Problem> {
     refuse_system(on.address.container.as_str())?;
     container::delete(&call.engine, on).await?;
     Ok(Answer::accepted())
+}
+
+/// Restore Container: <https://learn.microsoft.com/rest/api/storageservices/restore-container>
+static RESTORE: Operation = Operation {
+    name: "Container_Restore",
+    needs: Permission::Write,
+    body: Body::None,
+    run: |call| Box::pin(restore(call)),
+};
+
+async fn restore(call: Call) -> Result<Answer, Problem> {
+    const NAME: &str = "x-ms-deleted-container-name";
+    const VERSION: &str = "x-ms-deleted-container-version";
+    condition::none(&call.fields)?;
+    let address = call.target.container()?;
+    let name = call.fields.header(NAME)?;
+    if name != address.container.as_str() {
+        // Azure no longer restores under another name.
+        return Err(Problem::header(NAME, name));
+    }
+    let text = call.fields.header(VERSION)?;
+    let deleted = deletion::parse_version(text).ok_or_else(|| Problem::header(VERSION, text))?;
+    container::restore(&call.engine, address, deleted).await?;
+    Ok(Answer::created())
 }
 
 static ACQUIRE_LEASE: Operation = lease_operation("Container_AcquireLease", Permission::Write);

@@ -27,13 +27,10 @@ missing! {
     GET_DELEGATION_KEY "Service_GetUserDelegationKey" Delegate;
     BATCH_OF_SERVICE "Service_SubmitBatch" Any;
     BATCH_OF_CONTAINER "Container_SubmitBatch" Any;
-    RESTORE_CONTAINER "Container_Restore" Write;
     RENAME_CONTAINER "Container_Rename" Own;
-    SNAPSHOT "Blob_CreateSnapshot" Create;
     COPY "Blob_StartCopyFromURL" Create;
     COPY_SYNC "Blob_CopyFromURL" Create;
     COPY_ABORT "Blob_AbortCopyFromURL" Write;
-    UNDELETE "Blob_Undelete" Write;
     SET_TIER "Blob_SetTier" Write;
     SET_EXPIRY "Blob_SetExpiry" Write;
     SET_IMMUTABILITY "Blob_SetImmutabilityPolicy" Protect;
@@ -62,9 +59,7 @@ pub(super) const ROUTES: &[Route] = &[
     Route::service(POST, "service", "userdelegationkey", &GET_DELEGATION_KEY),
     Route::service(POST, "", "batch", &BATCH_OF_SERVICE),
     Route::container(POST, "batch", &[], &BATCH_OF_CONTAINER),
-    Route::container(PUT, "undelete", &[], &RESTORE_CONTAINER),
     Route::container(PUT, "rename", &[], &RENAME_CONTAINER),
-    Route::blob(PUT, "snapshot", &[], &SNAPSHOT),
     // A copy says so by its source; only a new block blob may have both a source and a type.
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIs(KIND, "BlockBlob")], &PUT_FROM_URL),
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIsNot(KIND, "BlockBlob"), HeaderIs(SYNC, "true")], &COPY_SYNC),
@@ -72,7 +67,6 @@ pub(super) const ROUTES: &[Route] = &[
     Route::blob(PUT, "", &[NoHeader(SOURCE), HeaderIs(KIND, "AppendBlob")], &PUT_APPEND),
     Route::blob(PUT, "", &[NoHeader(SOURCE), HeaderIs(KIND, "PageBlob")], &PUT_PAGE_BLOB),
     Route::blob(PUT, "copy", &[], &COPY_ABORT),
-    Route::blob(PUT, "undelete", &[], &UNDELETE),
     Route::blob(PUT, "tier", &[], &SET_TIER),
     Route::blob(PUT, "expiry", &[], &SET_EXPIRY),
     Route::blob(PUT, "immutabilityPolicies", &[], &SET_IMMUTABILITY),

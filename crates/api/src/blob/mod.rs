@@ -6,7 +6,9 @@ mod container;
 mod listing;
 mod missing;
 mod object;
+mod removal;
 mod service;
+mod snapshot;
 mod tags;
 
 use crate::code::Code;
@@ -21,6 +23,8 @@ pub const ROUTES: &[&[Route]] = &[
     container::ROUTES,
     listing::ROUTES,
     object::ROUTES,
+    removal::ROUTES,
+    snapshot::ROUTES,
     blocks::ROUTES,
     tags::ROUTES,
     missing::ROUTES,

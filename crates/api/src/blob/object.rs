@@ -3,7 +3,7 @@
 mod download;
 
 use lazuli_engine::blob::object::{self, BlobView};
-use lazuli_engine::blob::{OnBlob, Stored, Written};
+use lazuli_engine::blob::{OnBlob, Part, Stored, Written};
 use lazuli_engine::condition::Conditions;
 use lazuli_engine::properties::HttpProperties;
 
@@ -14,7 +14,7 @@ use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::{HeaderIs, NoHeader};
 use crate::route::{Route, Verb};
 use crate::version::Version;
-use crate::wire::{condition, date, digest, etag, kind, lease, metadata, properties, tags, unbuilt};
+use crate::wire::{condition, date, digest, etag, kind, lease, metadata, part, properties, tags, unbuilt};
 
 const GET_HEAD: &[Verb] = &[Verb::Get, Verb::Head];
 const PUT: &[Verb] = &[Verb::Put];
@@ -34,7 +34,6 @@ pub(super) const ROUTES: &[Route] = &[
         &[NoHeader("x-ms-blob-content-length"), NoHeader("x-ms-sequence-number-action")],
         &SET_PROPERTIES,
     ),
-    Route::blob(&[Verb::Delete], "", &[], &DELETE),
     Route::blob(PUT, "lease", &[HeaderIs(LEASE_ACTION, "acquire")], &ACQUIRE_LEASE),
     Route::blob(PUT, "lease", &[HeaderIs(LEASE_ACTION, "renew")], &RENEW_LEASE),
     Route::blob(PUT, "lease", &[HeaderIs(LEASE_ACTION, "change")], &CHANGE_LEASE),
@@ -46,6 +45,7 @@ pub(super) const ROUTES: &[Route] = &[
 pub(super) fn to_read(call: &Call) -> Result<OnBlob, Problem> {
     unbuilt::refuse(&call.fields)?;
     Ok(OnBlob {
+        part: part::read(&call.fields)?,
         conditions: condition::read(&call.fields, call.version)?,
         lease: lease::held(&call.fields)?,
         ..OnBlob::at(call.target.blob()?)
@@ -54,8 +54,15 @@ pub(super) fn to_read(call: &Call) -> Result<OnBlob, Problem> {
 
 /// The blob that a write is about, with its conditions and lease, and whether it may replace what is there.
 pub(super) fn to_write(call: &Call) -> Result<OnBlob, Problem> {
+    part::base(&call.fields)?;
+    to_change(call)
+}
+
+/// The blob, snapshot or version that a write is about which does not change content, properties and metadata.
+pub(super) fn to_change(call: &Call) -> Result<OnBlob, Problem> {
     unbuilt::refuse(&call.fields)?;
     Ok(OnBlob {
+        part: part::read(&call.fields)?,
         conditions: Conditions { only_new: call.grant.creates_only(), ..condition::write(&call.fields)? },
         lease: lease::held(&call.fields)?,
         ..OnBlob::at(call.target.blob()?)
@@ -69,7 +76,8 @@ pub(super) fn stored(call: &Call, http: HttpProperties) -> Result<Stored, Proble
 
 /// The answer to a write, with what every one says.
 pub(super) fn written(answer: Answer, written: Written) -> Answer {
-    etag::onto(answer, written.etag).header("x-ms-request-server-encrypted", "true")
+    part::version_onto(etag::onto(answer, written.etag), written.version)
+        .header("x-ms-request-server-encrypted", "true")
 }
 
 /// Put Blob: <https://learn.microsoft.com/rest/api/storageservices/put-blob>
@@ -131,7 +139,13 @@ fn described(answer: Answer, blob: &BlobView) -> Answer {
         .header("x-ms-access-tier", "Hot")
         .header("x-ms-access-tier-inferred", "true")
         .header_opt("x-ms-tag-count", (blob.tags > 0).then(|| blob.tags.to_string()));
-    metadata::onto(lease::onto(properties::onto(answer, &blob.http), &blob.lease), &blob.metadata)
+    let answer = metadata::onto(properties::onto(answer, &blob.http), &blob.metadata);
+    let answer = part::version_onto(answer, blob.version);
+    if blob.part != Part::Base {
+        return answer;
+    }
+    // Only the blob itself is leased, and is a current version if it is one.
+    lease::onto(answer, &blob.lease).header_opt("x-ms-is-current-version", blob.version.map(|_| "true"))
 }
 
 /// Get Blob Metadata: <https://learn.microsoft.com/rest/api/storageservices/get-blob-metadata>
@@ -174,31 +188,6 @@ async fn set_properties(call: Call) -> Result<Answer, Problem> {
     let (on, http) = (to_write(&call)?, properties::to_set(&call.fields)?);
     let set = object::set_http(&call.engine, on, http).await?;
     Ok(etag::onto(Answer::ok(), set.etag))
-}
-
-/// Delete Blob: <https://learn.microsoft.com/rest/api/storageservices/delete-blob>
-static DELETE: Operation =
-    Operation { name: "Blob_Delete", needs: Permission::Delete, body: Body::None, run: |call| Box::pin(delete(call)) };
-
-async fn delete(call: Call) -> Result<Answer, Problem> {
-    const SNAPSHOTS: &str = "x-ms-delete-snapshots";
-    let on = to_write(&call)?;
-    match call.fields.header_opt(SNAPSHOTS)? {
-        None => {}
-        Some(text) if text.eq_ignore_ascii_case("include") => {}
-        Some(text) if text.eq_ignore_ascii_case("only") => {
-            object::delete_snapshots(&call.engine, &on)?;
-            return Ok(deleted(&call));
-        }
-        Some(text) => return Err(Problem::header(SNAPSHOTS, text)),
-    }
-    object::delete(&call.engine, on).await?;
-    Ok(deleted(&call))
-}
-
-fn deleted(call: &Call) -> Answer {
-    let permanent = (call.version >= Version::V2017_07_29).then_some("true");
-    Answer::accepted().header_opt("x-ms-delete-type-permanent", permanent)
 }
 
 static ACQUIRE_LEASE: Operation = lease_operation("Blob_AcquireLease", Permission::Write);

@@ -39,6 +39,7 @@ async fn list_containers(call: Call) -> Result<Answer, Problem> {
         system: includes.system,
         start: paging.start.clone(),
         limit: paging.limit,
+        deleted: includes.deleted,
     };
     let page = container::list(&call.engine, request).await?;
     Ok(Answer::ok().xml(listing::containers(&endpoint, &paging, includes.metadata, call.version, &page)))

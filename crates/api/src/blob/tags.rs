@@ -1,8 +1,8 @@
 //! Tags of blobs, and finding blobs by them.
 //! <https://learn.microsoft.com/azure/storage/blobs/storage-manage-find-blobs>
 
-use lazuli_engine::blob::OnBlob;
 use lazuli_engine::blob::tags::{self, FindBlobs};
+use lazuli_engine::blob::{OnBlob, Part};
 
 use super::aside;
 use crate::answer::Answer;
@@ -12,7 +12,7 @@ use crate::operation::{Body, Operation, Permission};
 use crate::route::{Route, Verb};
 use crate::wire::listing::{Paging, service_endpoint};
 use crate::wire::tags::expression;
-use crate::wire::{condition, lease, listing, tags as wire, unbuilt};
+use crate::wire::{condition, lease, listing, part, tags as wire, unbuilt};
 
 /// Most bytes of a body that carries ten tags of the longest kind, indented and escaped.
 const TAGS_BYTES_MAX: u64 = 64 * 1024;
@@ -29,6 +29,7 @@ pub(super) const ROUTES: &[Route] = &[
 fn tagged(call: &Call) -> Result<OnBlob, Problem> {
     unbuilt::refuse(&call.fields)?;
     Ok(OnBlob {
+        part: part::read(&call.fields)?,
         conditions: condition::of_tags(&call.fields)?,
         lease: lease::held(&call.fields)?,
         ..OnBlob::at(call.target.blob()?)
@@ -54,6 +55,9 @@ static SET_TAGS: Operation = Operation {
 
 async fn set_tags(mut call: Call) -> Result<Answer, Problem> {
     let on = tagged(&call)?;
+    if let Part::Snapshot(_) = on.part {
+        part::base(&call.fields)?;
+    }
     let tags = wire::parse(&call.xml_body().await?)?;
     tags::set(&call.engine, on, tags).await?;
     Ok(Answer::new(http::StatusCode::NO_CONTENT))

@@ -6,16 +6,19 @@ use lazuli_engine::blob::container::{ContainerPage, ContainerView};
 use lazuli_engine::blob::listing::{BlobPage, Entry};
 use lazuli_engine::blob::object::BlobView;
 use lazuli_engine::blob::tags::FoundPage;
+use lazuli_engine::clock::Timestamp;
 use lazuli_engine::queue::queues::QueuePage;
+use lazuli_engine::rows::layer::Deletion;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 pub use request::{
-    BlobIncludes, PAGE_MAX, Paging, blob_includes, container_includes, find_versions, queue_metadata, service_endpoint,
+    BlobIncludes, ContainerIncludes, PAGE_MAX, Paging, blob_includes, container_includes, find_versions,
+    queue_metadata, service_endpoint,
 };
 
 use crate::version::Version;
 use crate::wire::xml::Writer;
-use crate::wire::{acl, date, digest, etag, kind, lease, properties, tags};
+use crate::wire::{acl, date, deletion, digest, etag, kind, lease, properties, tags};
 
 /// What stays as it is in a name that is escaped because XML cannot carry it.
 const UNESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
@@ -66,7 +69,7 @@ pub fn containers(endpoint: &str, paging: &Paging, metadata: bool, version: Vers
     let mut xml = Writer::begin();
     xml.open_with("EnumerationResults", &[("ServiceEndpoint", endpoint)]);
     filters(&mut xml, paging, version);
-    list(&mut xml, "Containers", &page.containers, |xml, view| container(xml, view, metadata));
+    list(&mut xml, "Containers", &page.containers, |xml, view| container(xml, view, metadata, page.now));
     xml.text("NextMarker", &request::marker_text(page.next.as_ref()));
     xml.close("EnumerationResults");
     xml.finish()
@@ -178,9 +181,13 @@ fn uncommitted(xml: &mut Writer, blob: &str, version: Version) {
     xml.close("Blob");
 }
 
-fn container(xml: &mut Writer, view: &ContainerView, with_metadata: bool) {
+fn container(xml: &mut Writer, view: &ContainerView, with_metadata: bool, now: Timestamp) {
     xml.open("Container");
     xml.text("Name", view.name.as_str());
+    if let Some(deletion) = &view.deleted {
+        xml.text("Deleted", "true");
+        xml.text("Version", &deletion::version_text(deletion.at));
+    }
     xml.open("Properties");
     xml.text("Last-Modified", &date::rfc1123(view.etag.committed()));
     xml.text("Etag", &etag::quoted(view.etag));
@@ -191,6 +198,7 @@ fn container(xml: &mut Writer, view: &ContainerView, with_metadata: bool) {
     xml.text("HasImmutabilityPolicy", "false");
     xml.text("HasLegalHold", "false");
     xml.text("ImmutableStorageWithVersioningEnabled", "false");
+    deletion_elements(xml, view.deleted.as_ref(), now);
     xml.close("Properties");
     if with_metadata {
         metadata(xml, &view.metadata.0);
@@ -202,6 +210,13 @@ fn lease_elements(xml: &mut Writer, view: &lazuli_engine::blob::LeaseView) {
     xml.text("LeaseStatus", lease::status_text(view.state));
     xml.text("LeaseState", lease::state_text(view.state));
     xml.text_opt("LeaseDuration", view.duration.map(lease::duration_text));
+}
+
+fn deletion_elements(xml: &mut Writer, deletion: Option<&Deletion>, now: Timestamp) {
+    if let Some(deletion) = deletion {
+        xml.text("DeletedTime", &date::rfc1123(deletion.at));
+        xml.text("RemainingRetentionDays", &deletion.days_left(now).to_string());
+    }
 }
 
 /// The names are identifiers, so each is an element's name.

@@ -17,7 +17,7 @@ const HEADERS: &[&str] = &[
     "x-ms-legal-hold",
     "x-ms-rehydrate-priority",
 ];
-const PARAMETERS: &[&str] = &["deletetype", "endbefore", "showonly", "snapshot", "startfrom", "versionid"];
+const PARAMETERS: &[&str] = &["endbefore", "showonly", "startfrom"];
 const ACCESS_TIER: &str = "x-ms-access-tier";
 /// The tier of every blob, so that asking for it changes nothing.
 const ONLY_TIER: &str = "Hot";
@@ -60,7 +60,7 @@ mod tests {
             assert_eq!(problem.code, Code::NotImplemented);
             assert!(problem.message.is_some_and(|message| message.contains(name)), "{name}");
         }
-        for query in ["snapshot=2026", "versionId=1", "startFrom=a", "deletetype=permanent"] {
+        for query in ["endBefore=2026", "startFrom=a", "showonly=deleted"] {
             assert_eq!(refuse(&fields("host", "x", query)).unwrap_err().code, Code::NotImplemented, "{query}");
         }
         assert_eq!(refuse(&fields(ACCESS_TIER, "Cool", "")).unwrap_err().code, Code::NotImplemented);

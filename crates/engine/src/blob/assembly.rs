@@ -213,6 +213,7 @@ async fn finish(
     building: Option<Building>,
     done: usize,
 ) -> Result<Step<Written>, Error> {
+    let policy = engine.policy(&new.on.address.container.account);
     engine
         .write(Purpose::Grow, move |tx| {
             let place = state::place(tx, &new.on)?;
@@ -236,7 +237,7 @@ async fn finish(
             };
             let stored = new.stored.clone();
             let made = state::New { kind: BlobKind::Block, stored, length: plan.length, content, copy: None };
-            Ok(Step::Done(state::replace(tx, &new.on, place, lease, made)?))
+            Ok(Step::Done(state::replace(tx, &policy, &new.on, place, lease, made)?))
         })
         .await
 }

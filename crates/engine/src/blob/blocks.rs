@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::blob::kind::BlobKind;
-use crate::blob::{OnBlob, Stored, Written, assembly, state, tags};
+use crate::blob::{OnBlob, Part, Stored, Written, assembly, state, tags};
 use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -177,16 +177,26 @@ pub async fn get_block_list(
 }
 
 fn block_lists(view: &dyn View, on: &OnBlob, committed: bool, uncommitted: bool) -> Result<BlockLists, Error> {
-    let state::Place { key, blob } = state::place(view, on)?;
-    let staging = state::staging(view, &key)?;
+    let found = match state::find(view, on) {
+        Ok(found) => Some(found),
+        Err(Error::Refused(Refusal::BlobNotFound)) if on.part == Part::Base => None,
+        Err(error) => return Err(error),
+    };
+    let base = state::base_key(view, on)?;
+    let tags_key = found.as_ref().map_or_else(|| base.clone(), |found| found.tags().0);
+    // Only the blob itself has uncommitted blocks.
+    let is_base = found.as_ref().is_none_or(|found| found.part == Part::Base);
+    let staging = if is_base { state::staging(view, &base)? } else { None };
+    let blob = found.map(|found| found.blob);
     if blob.is_none() && staging.is_none() {
         return Err(Refusal::BlobNotFound.into());
     }
-    on.conditions.judge_tags(|| tags::read(view, &key))?;
+    on.conditions.judge_tags(|| tags::read(view, &tags_key))?;
     state::lease_of(blob.as_ref()).guard_read(view.now(), on.lease, Leased::Blob)?;
     let mut lists = BlockLists { blob: None, committed: Vec::new(), uncommitted: Vec::new() };
     if let Some(blob) = blob {
-        lists.blob = Some(CommittedBlob { written: Written { etag: blob.etag }, length: blob.length });
+        lists.blob =
+            Some(CommittedBlob { written: Written { etag: blob.etag, version: blob.version }, length: blob.length });
         if let (true, Content::Blocks(list)) = (committed, blob.content) {
             for entry in entries(view, list) {
                 let entry = entry?;

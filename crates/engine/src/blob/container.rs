@@ -1,5 +1,6 @@
 //! Containers. <https://learn.microsoft.com/rest/api/storageservices/operations-on-containers>
 
+use std::iter::Peekable;
 use std::ops::Bound;
 
 use crate::access::{AccessControl, PublicAccess};
@@ -8,15 +9,17 @@ use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::etag::Etag;
-use crate::lease::{LeaseAction, Leased};
+use crate::lease::{Lease, LeaseAction, Leased};
 use crate::names::{AccountName, ContainerAddress, ContainerName};
 use crate::payload::refs::{self, Target};
 use crate::properties::Metadata;
 use crate::refusal::Refusal;
 use crate::rows;
 use crate::rows::codec;
-use crate::rows::container::{self as row, ContainerRow};
-use crate::store::{Direction, KeyRange, Purpose, Space, StoreError, Tx, View};
+use crate::rows::container::{self as row, ContainerRow, DeletedContainerRow};
+use crate::rows::due::{self, DueKind, DueRow};
+use crate::rows::layer::Deletion;
+use crate::store::{Direction, KeyRange, Pair, Pairs, Purpose, Space, StoreError, Tx, View};
 
 /// A container as a reader sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,12 +34,14 @@ pub struct ContainerView {
     pub access: AccessControl,
     /// Its metadata.
     pub metadata: Metadata,
+    /// That it is soft-deleted, and until when. The instant of the deletion names it.
+    pub deleted: Option<Deletion>,
 }
 
 impl ContainerView {
-    fn of(name: ContainerName, row: ContainerRow, now: Timestamp) -> Self {
+    fn of(name: ContainerName, row: ContainerRow, deleted: Option<Deletion>, now: Timestamp) -> Self {
         let lease = LeaseView::of(&row.lease, now);
-        Self { name, etag: row.etag, lease, access: row.access, metadata: row.metadata }
+        Self { name, etag: row.etag, lease, access: row.access, metadata: row.metadata, deleted }
     }
 }
 
@@ -73,12 +78,12 @@ fn insert(tx: &mut dyn Tx, key: Vec<u8>, metadata: Metadata, public: PublicAcces
     let container = ContainerRow {
         incarnation: tx.id(),
         etag: Etag::at(tx.now()),
-        lease: crate::lease::Lease::Available,
+        lease: Lease::Available,
         access: AccessControl { public, policies: Vec::new() },
         metadata,
     };
     rows::put(tx, Space::Containers, key, &container)?;
-    Ok(Written { etag: container.etag })
+    Ok(Written { etag: container.etag, version: None })
 }
 
 /// Get Container Properties, Metadata and ACL in one.
@@ -88,7 +93,7 @@ pub async fn get(engine: &Engine, on: OnContainer) -> Result<ContainerView, Erro
     engine.read(|view| {
         let container = state::container(view, &on.address)?;
         container.lease.guard_read(view.now(), on.lease, Leased::Container)?;
-        Ok(ContainerView::of(on.address.container.clone(), container, view.now()))
+        Ok(ContainerView::of(on.address.container.clone(), container, None, view.now()))
     })
 }
 
@@ -116,26 +121,65 @@ async fn change(
             edit(&mut container);
             container.etag = Etag::at(tx.now());
             rows::put(tx, Space::Containers, row::key(&on.address), &container)?;
-            Ok(Written { etag: container.etag })
+            Ok(Written { etag: container.etag, version: None })
         })
         .await
 }
 
-/// Delete Container. Takes the same time whatever lies in it; the name is free at once.
+/// Delete Container. Takes the same time whatever lies in it; the name is free at once. Where the account's policy says
+/// so, it can be restored for some days.
 ///
 /// Refuses `ContainerNotFound`, `ConditionFailed` and the lease refusals.
 pub async fn delete(engine: &Engine, on: OnContainer) -> Result<(), Error> {
+    let policy = engine.policy(&on.address.account);
     engine
         .write(Purpose::Free, move |tx| {
             let container = state::container(tx, &on.address)?;
             on.conditions.judge_write(container.etag)?;
             container.lease.guard_write(tx.now(), on.lease, Leased::Container)?;
             tx.delete(Space::Containers, &row::key(&on.address))?;
-            Ok(refs::release(tx, Target::container(container.incarnation))?)
+            let Some(days) = policy.container_retention_days else {
+                return Ok(refs::release(tx, Target::container(container.incarnation))?);
+            };
+            let deletion = Deletion::for_days(tx, days);
+            let key = row::deleted_key(&on.address, deletion.at);
+            let appointment = due::key(deletion.until, DueKind::Container, deletion.id);
+            rows::put(tx, Space::Due, appointment, &DueRow { key: key.clone() })?;
+            let container = ContainerRow { lease: Lease::Available, ..container };
+            Ok(rows::put(tx, Space::DeletedContainers, key, &DeletedContainerRow { container, deletion })?)
         })
         .await?;
     engine.wake();
     Ok(())
+}
+
+/// Restore Container: <https://learn.microsoft.com/rest/api/storageservices/restore-container>. It comes back with all
+/// that lay in it, without a lease. `deleted` is the instant of its deletion.
+///
+/// Refuses `ContainerNotFound` if none of the name was deleted then and can still be restored, `ContainerExists`.
+pub async fn restore(engine: &Engine, address: ContainerAddress, deleted: Timestamp) -> Result<(), Error> {
+    engine
+        .write(Purpose::Grow, move |tx| {
+            let (key, deleted_key) = (row::key(&address), row::deleted_key(&address, deleted));
+            let row: Option<DeletedContainerRow> = rows::get(tx, Space::DeletedContainers, &deleted_key)?;
+            let row = row.filter(|row| row.deletion.until > tx.now()).ok_or(Refusal::ContainerNotFound)?;
+            if tx.get(Space::Containers, &key)?.is_some() {
+                return Err(Refusal::ContainerExists.into());
+            }
+            tx.delete(Space::DeletedContainers, &deleted_key)?;
+            tx.delete(Space::Due, &due::key(row.deletion.until, DueKind::Container, row.deletion.id))?;
+            Ok(rows::put(tx, Space::Containers, key, &row.container)?)
+        })
+        .await
+}
+
+/// Erases a soft-deleted container whose appointment has come, unless it was restored meanwhile.
+pub(crate) fn expire(tx: &mut dyn Tx, at: Timestamp, id: u64, key: &[u8]) -> Result<(), StoreError> {
+    tx.delete(Space::Due, &due::key(at, DueKind::Container, id))?;
+    let row: Option<DeletedContainerRow> = rows::get(tx, Space::DeletedContainers, key)?;
+    let Some(row) = row.filter(|row| row.deletion.id == id) else { return Ok(()) };
+    tx.delete(Space::DeletedContainers, key)?;
+    refs::release(tx, Target::container(row.container.incarnation))
 }
 
 /// Lease Container: <https://learn.microsoft.com/rest/api/storageservices/lease-container>. `on.lease` is not used.
@@ -158,21 +202,26 @@ pub struct ListContainers {
     pub account: AccountName,
     /// Only names that begin so.
     pub prefix: String,
-    /// Whether those of the system are listed as well.
-    pub system: bool,
     /// Where to go on.
     pub start: Option<Marker>,
     /// Most containers to answer, at least 1.
     pub limit: usize,
+    /// Whether soft-deleted ones are listed.
+    pub deleted: bool,
+    /// Whether those are listed that the service itself makes.
+    pub system: bool,
 }
 
-/// One page of containers, in byte order of their names, as of one moment.
+/// One page of containers, in byte order of their names, as of one moment. Of one name, the deleted ones come first, in
+/// the order of their deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerPage {
     /// The containers.
     pub containers: Vec<ContainerView>,
     /// Where the next page begins, if there is one.
     pub next: Option<Marker>,
+    /// The moment.
+    pub now: Timestamp,
 }
 
 /// List Containers: <https://learn.microsoft.com/rest/api/storageservices/list-containers2>
@@ -182,25 +231,67 @@ pub async fn list(engine: &Engine, request: ListContainers) -> Result<ContainerP
 
 fn page(view: &dyn View, request: &ListContainers) -> Result<ContainerPage, Error> {
     let whole = row::prefix(&request.account, request.prefix.as_bytes());
-    let mut range = KeyRange::prefix(&whole);
-    if let Some(Marker(start)) = &request.start {
-        let start = row::prefix(&request.account, start);
-        if start > whole {
-            range = range.starting(Bound::Included(start));
-        }
-    }
-    let mut containers = Vec::new();
-    for pair in view.scan(Space::Containers, range, Direction::Forward) {
-        let (key, value) = pair?;
-        let name = row::name(&key)?;
-        if !request.system && name.is_system() {
-            continue;
-        }
+    let account = row::prefix(&request.account, b"");
+    // A marker is the part of a key after the account: of a deleted container up to and with the instant.
+    let start = request.start.as_ref().map_or_else(Vec::new, |Marker(start)| [&account[..], start].concat());
+    let scan = |space, start: Vec<u8>| {
+        let range = KeyRange::prefix(&whole).starting(Bound::Included(start.max(whole.clone())));
+        view.scan(space, range, Direction::Forward).peekable()
+    };
+    let mut live = scan(Space::Containers, first_field_end(&account, &start));
+    let mut deleted = request.deleted.then(|| scan(Space::DeletedContainers, start.clone()));
+    let (mut containers, now) = (Vec::new(), view.now());
+    loop {
+        let of_deleted = match &mut deleted {
+            Some(deleted) => earlier(deleted, &mut live)?,
+            None => false,
+        };
+        let pair = if of_deleted { deleted.as_mut().and_then(Iterator::next) } else { live.next() };
+        let Some((key, value)) = pair.transpose()? else { return Ok(ContainerPage { containers, next: None, now }) };
+        let Some(found) = decode(now, request, of_deleted, &key, &value)? else { continue };
         if containers.len() == request.limit {
-            return Ok(ContainerPage { containers, next: Some(Marker(name.as_str().into())) });
+            let next = key.get(account.len()..).unwrap_or_default().to_vec();
+            return Ok(ContainerPage { containers, next: Some(Marker(next)), now });
         }
-        let container = codec::decode(Space::Containers, &key, &value)?;
-        containers.push(ContainerView::of(name, container, view.now()));
+        containers.push(found);
     }
-    Ok(ContainerPage { containers, next: None })
+}
+
+/// `start` without what follows the name: the containers that were not deleted come last of their name.
+fn first_field_end(account: &[u8], start: &[u8]) -> Vec<u8> {
+    let name = start.get(account.len()..).unwrap_or_default();
+    let end = name.windows(2).position(|pair| pair == [0, 1]).map_or(start.len(), |end| account.len() + end + 2);
+    start.get(..end).unwrap_or_default().to_vec()
+}
+
+/// Whether the next deleted container comes before the next one that is not.
+fn earlier(deleted: &mut Peekable<Pairs<'_>>, live: &mut Peekable<Pairs<'_>>) -> Result<bool, StoreError> {
+    let error = |pair: Option<&Result<Pair, StoreError>>| pair.and_then(|pair| pair.as_ref().err().cloned());
+    if let Some(error) = error(deleted.peek()).or(error(live.peek())) {
+        return Err(error);
+    }
+    Ok(match (deleted.peek(), live.peek()) {
+        (Some(Ok((deleted, _))), Some(Ok((live, _)))) => {
+            deleted.get(..deleted.len().saturating_sub(8)) <= Some(&live[..])
+        }
+        (deleted, _) => deleted.is_some(),
+    })
+}
+
+/// The container of a row, unless it is not to be shown.
+fn decode(
+    now: Timestamp,
+    request: &ListContainers,
+    deleted: bool,
+    key: &[u8],
+    value: &[u8],
+) -> Result<Option<ContainerView>, Error> {
+    let (name, row, deletion) = if deleted {
+        let row: DeletedContainerRow = codec::decode(Space::DeletedContainers, key, value)?;
+        (row::deleted_name(key)?.0, row.container, Some(row.deletion))
+    } else {
+        (row::name(key)?, codec::decode(Space::Containers, key, value)?, None)
+    };
+    let shown = (request.system || !name.is_system()) && deletion.is_none_or(|deletion| deletion.until > now);
+    Ok(shown.then(|| ContainerView::of(name, row, deletion, now)))
 }

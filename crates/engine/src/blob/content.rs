@@ -10,10 +10,10 @@ use std::ops::Bound;
 
 use bytes::Bytes;
 
+use crate::blob::state;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::payload::pins::Pin;
-use crate::payload::refs::Target;
 use crate::payload::{INLINE_BYTES_MAX, PayloadId, Piece};
 use crate::range::ByteRange;
 use crate::rows::blob::Content;
@@ -51,12 +51,7 @@ impl Reader {
     /// Pins a content of `length` bytes and stands at the beginning of `range`. The view that found the content must
     /// still be open.
     pub(super) fn open(engine: &Engine, content: Content, length: u64, range: ByteRange) -> Self {
-        let target = match content {
-            Content::Empty => None,
-            Content::Whole(payload) => Some(Target::payload(payload)),
-            Content::Blocks(list) | Content::Log(list) => Some(Target::list(list)),
-            Content::Pages { epoch, .. } => Some(Target::pages(epoch)),
-        };
+        let target = state::content_target(content);
         Self {
             content,
             length,

@@ -1,10 +1,11 @@
 //! What is dead, erased in steps of bounded size. Each answers whether more is left.
 
-use crate::blob::state;
 use crate::blob::tags::{self, Finding};
+use crate::blob::{layers, state};
 use crate::payload::refs::{self, Target};
 use crate::rows::blob::{self, BlobRow};
 use crate::rows::codec;
+use crate::rows::layer::{self, DeletedRow};
 use crate::rows::list::{self, ListChunk, ListId};
 use crate::rows::staging::{self, BlockRow};
 use crate::store::{Direction, KeyRange, Space, StoreError, Tx};
@@ -37,24 +38,49 @@ pub(crate) fn staging(tx: &mut dyn Tx, staging: u64) -> Result<bool, StoreError>
     Ok(more)
 }
 
-/// Erases the blobs of a deleted container, then its uncommitted blocks.
+/// Erases what lies in a deleted container: blobs, snapshots, versions and uncommitted blocks, deleted ones too.
 pub(crate) fn container(tx: &mut dyn Tx, incarnation: u64) -> Result<bool, StoreError> {
     let children = blob::prefix(incarnation, b"");
-    let (blobs, more) = first(tx, Space::Blobs, &children, ROWS_PER_STEP)?;
-    for (key, value) in blobs {
-        let blob: BlobRow = codec::decode(Space::Blobs, &key, &value)?;
-        state::release_content(tx, blob.content)?;
-        tags::remove(tx, &key, Finding::Blob)?;
-        tx.delete(Space::Blobs, &key)?;
+    for space in [Space::Blobs, Space::Snapshots, Space::Versions] {
+        let (blobs, more) = first(tx, space, &children, ROWS_PER_STEP)?;
+        let done = blobs.is_empty();
+        for (key, value) in blobs {
+            let blob: BlobRow = codec::decode(space, &key, &value)?;
+            state::release_content(tx, blob.content)?;
+            let (tags_key, finding) = match space {
+                Space::Blobs => (key.to_vec(), Finding::Blob),
+                _ => layer::parse(space, &key).map(|at| layers::tags(&at.base, at.instant, at.kind))?,
+            };
+            tags::remove(tx, &tags_key, finding)?;
+            tx.delete(space, &key)?;
+        }
+        if more || !done {
+            return Ok(true);
+        }
     }
-    if more {
-        return Ok(true);
+    for space in [Space::Removed, Space::Deleted] {
+        let (deleted, more) = first(tx, space, &children, ROWS_PER_STEP)?;
+        let done = deleted.is_empty();
+        for (key, value) in deleted {
+            let row: DeletedRow = codec::decode(space, &key, &value)?;
+            match space {
+                Space::Removed => layers::erase_removed(tx, &key, &row)?,
+                _ => layers::erase_deleted(tx, &key, &row)?,
+            }
+        }
+        if more || !done {
+            return Ok(true);
+        }
+    }
+    let (sweeps, _) = first(tx, Space::Sweeps, &children, ROWS_PER_STEP)?;
+    for (key, _) in &sweeps {
+        tx.delete(Space::Sweeps, key)?;
     }
     let (stagings, more) = first(tx, Space::Stagings, &children, ROWS_PER_STEP)?;
     for (key, _) in stagings {
         state::drop_staging(tx, &key)?;
     }
-    Ok(more)
+    Ok(more || sweeps.len() == ROWS_PER_STEP)
 }
 
 /// The first `count` pairs that begin with `prefix`, and whether there are more.

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use bytes::Bytes;
 
 use crate::blob::object::BlobView;
-use crate::blob::{Marker, state, tags};
+use crate::blob::{Marker, Part, state, tags};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::names::{BlobName, ContainerAddress};
@@ -80,7 +80,7 @@ fn page(view: &dyn View, request: &ListBlobs) -> Result<BlobPage, Error> {
             Space::Stagings => Entry::Uncommitted(name),
             _ => {
                 let blob: BlobRow = codec::decode(space, &key, &value)?;
-                let mut blob = BlobView::of(name, blob, view.now());
+                let mut blob = BlobView::of(name, Part::Base, blob, view.now());
                 if request.tags && blob.tags > 0 {
                     blob.tag_set = tags::read(view, &key)?;
                 }

@@ -7,13 +7,18 @@ pub mod copying;
 pub mod kind;
 pub mod listing;
 pub mod object;
+pub mod removal;
+pub mod snapshot;
 pub mod tags;
 
 mod assembly;
 pub(crate) mod erase;
+mod keep;
+mod layers;
 mod state;
 
 pub(crate) use assembly::expire as expire_list;
+pub(crate) use layers::{expire as expire_deleted, expire_removed, sweep_on};
 
 use crate::clock::Timestamp;
 use crate::condition::Conditions;
@@ -28,6 +33,8 @@ use crate::tags::Tags;
 pub struct OnBlob {
     /// The blob.
     pub address: BlobAddress,
+    /// Which of its states.
+    pub part: Part,
     /// Preconditions.
     pub conditions: Conditions,
     /// The lease that the caller says it holds.
@@ -37,8 +44,20 @@ pub struct OnBlob {
 impl OnBlob {
     /// The blob at `address`, whatever its state.
     pub fn at(address: BlobAddress) -> Self {
-        Self { address, conditions: Conditions::default(), lease: None }
+        Self { address, part: Part::Base, conditions: Conditions::default(), lease: None }
     }
+}
+
+/// Which state of a blob is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// The blob itself.
+    #[default]
+    Base,
+    /// The snapshot that was taken then.
+    Snapshot(Timestamp),
+    /// The version of that id: a previous one, or the current one.
+    Version(Timestamp),
 }
 
 /// What a client says about a whole new blob, beside its content.
@@ -68,6 +87,8 @@ pub struct OnContainer {
 pub struct Written {
     /// The version. Its commit time is Last-Modified.
     pub etag: Etag,
+    /// Its id as a version, where versions are kept.
+    pub version: Option<Timestamp>,
 }
 
 /// A lease as a reader sees it.

@@ -4,8 +4,7 @@
 use crate::blob::content::Reader;
 use crate::blob::copying::CopyState;
 use crate::blob::kind::BlobKind;
-use crate::blob::tags::{self, Finding};
-use crate::blob::{LeaseAnswer, LeaseView, OnBlob, Stored, Written, state};
+use crate::blob::{LeaseAnswer, LeaseView, OnBlob, Part, Stored, Written, keep, state, tags};
 use crate::clock::Timestamp;
 use crate::encryption::Encryption;
 use crate::engine::Engine;
@@ -20,6 +19,7 @@ use crate::range::{ByteRange, RangeRequest};
 use crate::refusal::Refusal;
 use crate::rows;
 use crate::rows::blob::{BlobRow, Content};
+use crate::rows::layer::Deletion;
 use crate::store::{Purpose, Space};
 use crate::tags::Tags;
 use crate::tier::TierState;
@@ -29,6 +29,11 @@ use crate::tier::TierState;
 pub struct BlobView {
     /// Its name.
     pub name: BlobName,
+    /// Which of its states this is: the blob itself, which is the current version if it is one; a snapshot; or a previous
+    /// version.
+    pub part: Part,
+    /// That it is soft-deleted, and until when.
+    pub deleted: Option<Deletion>,
     /// Its version; the commit time is Last-Modified.
     pub etag: Etag,
     /// When the blob was first created.
@@ -66,6 +71,8 @@ impl BlobView {
     pub fn new(name: BlobName, etag: Etag) -> Self {
         Self {
             name,
+            part: Part::Base,
+            deleted: None,
             etag,
             created: etag.committed(),
             version: None,
@@ -84,9 +91,11 @@ impl BlobView {
         }
     }
 
-    pub(super) fn of(name: BlobName, row: BlobRow, now: Timestamp) -> Self {
+    pub(super) fn of(name: BlobName, part: Part, row: BlobRow, now: Timestamp) -> Self {
         Self {
             name,
+            part,
+            deleted: None,
             etag: row.etag,
             created: row.created,
             version: row.version,
@@ -119,6 +128,7 @@ pub fn check_put(engine: &Engine, on: &OnBlob) -> Result<(), Error> {
 /// Replaces content, properties and metadata; keeps a held lease; drops the blob's uncommitted blocks.
 /// Refuses `ContainerNotFound`, `BlobExists`, `ConditionFailed` and the lease refusals.
 pub async fn put(engine: &Engine, on: OnBlob, stored: Stored, content: Staged) -> Result<Written, Error> {
+    let policy = engine.policy(&on.address.container.account);
     let written = engine
         .write_content(content, move |tx, content| {
             let place = state::place(tx, &on)?;
@@ -126,7 +136,7 @@ pub async fn put(engine: &Engine, on: OnBlob, stored: Stored, content: Staged) -
             let length = content.length();
             let kept = if length == 0 { Content::Empty } else { Content::Whole(content.keep(tx)?) };
             let new = state::New { kind: BlobKind::Block, stored: stored.clone(), length, content: kept, copy: None };
-            Ok(state::replace(tx, &on, place, lease, new)?)
+            Ok(state::replace(tx, &policy, &on, place, lease, new)?)
         })
         .await?;
     engine.wake();
@@ -139,8 +149,8 @@ pub async fn put(engine: &Engine, on: OnBlob, stored: Stored, content: Staged) -
 /// lease refusals.
 pub async fn get(engine: &Engine, on: OnBlob) -> Result<BlobView, Error> {
     engine.read(|view| {
-        let blob = state::readable(view, &on)?;
-        Ok(BlobView::of(on.address.blob.clone(), blob, view.now()))
+        let found = state::readable(view, &on)?;
+        Ok(BlobView::of(on.address.blob.clone(), found.part, found.blob, view.now()))
     })
 }
 
@@ -160,17 +170,27 @@ pub struct Download {
 /// Refuses as [`get`], and `RangeOutside`.
 pub async fn download(engine: &Engine, on: OnBlob, range: Option<RangeRequest>) -> Result<Download, Error> {
     engine.read(|view| {
-        let blob = state::readable(view, &on)?;
+        let state::Found { part, blob, .. } = state::readable(view, &on)?;
         let range = range.map(|range| range.within(blob.length)).transpose()?;
-        let part = range.unwrap_or(ByteRange { first: 0, length: blob.length });
-        let reader = Reader::open(engine, blob.content, blob.length, part);
-        Ok(Download { blob: BlobView::of(on.address.blob.clone(), blob, view.now()), range, reader })
+        let bytes = range.unwrap_or(ByteRange { first: 0, length: blob.length });
+        let reader = Reader::open(engine, blob.content, blob.length, bytes);
+        Ok(Download { blob: BlobView::of(on.address.blob.clone(), part, blob, view.now()), range, reader })
     })
 }
 
-/// Set Blob Metadata: replaces all of it.
+/// Set Blob Metadata: replaces all of it. Where versions are kept, the blob becomes a new one.
 pub async fn set_metadata(engine: &Engine, on: OnBlob, metadata: Metadata) -> Result<Written, Error> {
-    change(engine, on, move |blob| blob.metadata = metadata.clone()).await
+    let policy = engine.policy(&on.address.container.account);
+    engine
+        .write(Purpose::Grow, move |tx| {
+            let (key, mut blob) = state::writable(tx, &on)?;
+            blob.version = keep::changed(tx, &policy, &key, &blob)?;
+            blob.created = blob.version.unwrap_or(blob.created);
+            (blob.metadata, blob.etag) = (metadata.clone(), Etag::at(tx.now()));
+            rows::put(tx, Space::Blobs, key, &blob)?;
+            Ok(Written { etag: blob.etag, version: blob.version })
+        })
+        .await
 }
 
 /// Set Blob Properties: replaces all stored HTTP properties; none of them given leaves all as they are.
@@ -191,30 +211,9 @@ async fn change(engine: &Engine, on: OnBlob, edit: impl Fn(&mut BlobRow) + Send 
             edit(&mut blob);
             blob.etag = Etag::at(tx.now());
             rows::put(tx, Space::Blobs, key, &blob)?;
-            Ok(Written { etag: blob.etag })
+            Ok(Written { etag: blob.etag, version: blob.version })
         })
         .await
-}
-
-/// Delete Blob.
-pub async fn delete(engine: &Engine, on: OnBlob) -> Result<(), Error> {
-    engine
-        .write(Purpose::Free, move |tx| {
-            let (key, blob) = state::writable(tx, &on)?;
-            tx.delete(Space::Blobs, &key)?;
-            tags::remove(tx, &key, Finding::Blob)?;
-            Ok(state::release_content(tx, blob.content)?)
-        })
-        .await?;
-    engine.wake();
-    Ok(())
-}
-
-/// Delete Blob, of its snapshots alone: there are none yet, so it only says whether they could be deleted.
-///
-/// Refuses `ContainerNotFound`, `BlobNotFound`, `ConditionFailed` and the lease refusals.
-pub fn delete_snapshots(engine: &Engine, on: &OnBlob) -> Result<(), Error> {
-    engine.read(|view| state::writable(view, on).map(|_| ()))
 }
 
 /// Lease Blob: <https://learn.microsoft.com/rest/api/storageservices/lease-blob>. `on.lease` is not used.

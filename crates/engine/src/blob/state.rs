@@ -3,17 +3,20 @@
 use crate::blob::copying::CopyState;
 use crate::blob::kind::BlobKind;
 use crate::blob::tags::{self, Finding};
-use crate::blob::{OnBlob, Stored, Written};
+use crate::blob::{OnBlob, Part, Stored, Written, keep, layers};
+use crate::clock::Timestamp;
 use crate::encryption::Encryption;
 use crate::error::Error;
 use crate::etag::Etag;
 use crate::lease::{Lease, Leased};
 use crate::names::ContainerAddress;
 use crate::payload::refs::{self, Target};
+use crate::policy::AccountPolicy;
 use crate::protection::Protection;
 use crate::refusal::Refusal;
 use crate::rows::blob::{BlobRow, Content};
 use crate::rows::container::ContainerRow;
+use crate::rows::layer::{self, LayerKind};
 use crate::rows::staging::StagingRow;
 use crate::rows::{self, blob, container};
 use crate::store::{Space, StoreError, Tx, View};
@@ -33,24 +36,83 @@ pub(super) struct Place {
     pub(super) blob: Option<BlobRow>,
 }
 
-/// Where `on` points.
+/// Where `on` points: the blob itself, which writes are about.
 ///
-/// Refuses [`Refusal::ContainerNotFound`].
+/// Refuses [`Refusal::ContainerNotFound`], and [`Refusal::PartReadOnly`] for a snapshot or version.
 pub(super) fn place(view: &dyn View, on: &OnBlob) -> Result<Place, Error> {
-    let container = container(view, &on.address.container)?;
-    let key = blob::key(container.incarnation, &on.address.blob);
+    if on.part != Part::Base {
+        return Err(Refusal::PartReadOnly.into());
+    }
+    let key = base_key(view, on)?;
     let blob = rows::get(view, Space::Blobs, &key)?;
     Ok(Place { key, blob })
 }
 
-/// The existing blob that a read may see: conditions, then lease.
-pub(super) fn readable(view: &dyn View, on: &OnBlob) -> Result<BlobRow, Error> {
-    let Place { key, blob } = place(view, on)?;
-    let blob = blob.ok_or(Refusal::BlobNotFound)?;
-    on.conditions.judge_read(blob.etag)?;
-    on.conditions.judge_tags(|| tags::read(view, &key))?;
-    blob.lease.guard_read(view.now(), on.lease, Leased::Blob)?;
-    Ok(blob)
+/// The key of the blob that `on` is about, whichever of its states is meant.
+///
+/// Refuses [`Refusal::ContainerNotFound`].
+pub(super) fn base_key(view: &dyn View, on: &OnBlob) -> Result<Vec<u8>, Error> {
+    Ok(blob::key(container(view, &on.address.container)?.incarnation, &on.address.blob))
+}
+
+/// A blob, a snapshot or a version that exists.
+pub(super) struct Found {
+    /// Which it is. The current version is the blob itself.
+    pub(super) part: Part,
+    /// The key of the base.
+    pub(super) base: Vec<u8>,
+    /// Its row.
+    pub(super) blob: BlobRow,
+}
+
+impl Found {
+    /// Writes the row back where it was found.
+    pub(super) fn save(&self, tx: &mut dyn Tx) -> Result<(), StoreError> {
+        let (space, key) = match self.part {
+            Part::Base => (Space::Blobs, self.base.clone()),
+            Part::Snapshot(at) => (LayerKind::Snapshot.space(), layer::key(&self.base, at)),
+            Part::Version(id) => (LayerKind::Version.space(), layer::key(&self.base, id)),
+        };
+        rows::put(tx, space, key, &self.blob)
+    }
+
+    /// The key of its tags, and how they are found.
+    pub(super) fn tags(&self) -> (Vec<u8>, Finding) {
+        match self.part {
+            Part::Base => (self.base.clone(), Finding::Blob),
+            Part::Snapshot(at) => layers::tags(&self.base, at, LayerKind::Snapshot),
+            Part::Version(id) => layers::tags(&self.base, id, LayerKind::Version),
+        }
+    }
+}
+
+/// What `on` points to.
+///
+/// Refuses [`Refusal::ContainerNotFound`] and [`Refusal::BlobNotFound`].
+pub(super) fn find(view: &dyn View, on: &OnBlob) -> Result<Found, Error> {
+    let base = base_key(view, on)?;
+    let current = |version: Option<Timestamp>| -> Result<Option<BlobRow>, StoreError> {
+        let blob: Option<BlobRow> = rows::get(view, Space::Blobs, &base)?;
+        Ok(blob.filter(|blob| version.is_none() || blob.version == version))
+    };
+    let (part, blob) = match on.part {
+        Part::Base => (Part::Base, current(None)?),
+        Part::Snapshot(at) => (on.part, layers::snapshot(view, &base, at)?),
+        Part::Version(id) => match current(Some(id))? {
+            Some(blob) => (Part::Base, Some(blob)),
+            None => (on.part, layers::version(view, &base, id)?),
+        },
+    };
+    Ok(Found { part, base, blob: blob.ok_or(Refusal::BlobNotFound)? })
+}
+
+/// The existing blob, snapshot or version that a read may see: conditions, then lease.
+pub(super) fn readable(view: &dyn View, on: &OnBlob) -> Result<Found, Error> {
+    let found = find(view, on)?;
+    on.conditions.judge_read(found.blob.etag)?;
+    on.conditions.judge_tags(|| tags::read(view, &found.tags().0))?;
+    found.blob.lease.guard_read(view.now(), on.lease, Leased::Blob)?;
+    Ok(found)
 }
 
 /// The existing blob that a write may change, with the lease that it has from then on: conditions, then lease.
@@ -61,6 +123,16 @@ pub(super) fn writable(view: &dyn View, on: &OnBlob) -> Result<(Vec<u8>, BlobRow
     on.conditions.judge_tags(|| tags::read(view, &key))?;
     blob.lease = blob.lease.guard_write(view.now(), on.lease, Leased::Blob)?;
     Ok((key, blob))
+}
+
+/// The existing blob, snapshot or version that a write may change which leaves content, properties and metadata as they
+/// are: conditions, then lease. Of these only the blob itself can be leased.
+pub(super) fn changeable(view: &dyn View, on: &OnBlob) -> Result<Found, Error> {
+    let mut found = find(view, on)?;
+    on.conditions.judge_write(found.blob.etag)?;
+    on.conditions.judge_tags(|| tags::read(view, &found.tags().0))?;
+    found.blob.lease = found.blob.lease.guard_write(view.now(), on.lease, Leased::Blob)?;
+    Ok(found)
 }
 
 /// Whether a write may create or replace the blob by one of `kind`; answers the lease that it has from then on.
@@ -100,24 +172,26 @@ pub(super) struct New {
     pub(super) copy: Option<CopyState>,
 }
 
-/// Puts a new blob at `place`, over what is there: the old content goes, and the uncommitted blocks.
+/// Puts a new blob at `place`, over what is there: the uncommitted blocks go, the old content too unless the account
+/// keeps it.
 pub(super) fn replace(
     tx: &mut dyn Tx,
+    policy: &AccountPolicy,
     on: &OnBlob,
     place: Place,
     lease: Lease,
     new: New,
 ) -> Result<Written, StoreError> {
     drop_staging(tx, &place.key)?;
-    tags::remove(tx, &place.key, Finding::Blob)?;
+    keep::replaced(tx, policy, &on.address.container.account, &place.key, place.blob.as_ref())?;
     tags::put(tx, &on.address.container, &place.key, Finding::Blob, &new.stored.tags)?;
-    if let Some(old) = &place.blob {
-        release_content(tx, old.content)?;
-    }
+    let version = policy.versioning.then(|| tx.now());
+    // A version is created when it is written; a blob without versions when the first of its kind was.
+    let created = place.blob.filter(|_| version.is_none()).map_or(tx.now(), |old| old.created);
     let row = BlobRow {
-        created: place.blob.map_or(tx.now(), |old| old.created),
+        created,
         etag: Etag::at(tx.now()),
-        version: None,
+        version,
         kind: new.kind,
         length: new.length,
         http: new.stored.http,
@@ -132,16 +206,26 @@ pub(super) fn replace(
         encryption: Encryption::Account,
     };
     rows::put(tx, Space::Blobs, place.key, &row)?;
-    Ok(Written { etag: row.etag })
+    Ok(Written { etag: row.etag, version })
+}
+
+/// Adds a reference to a content: a snapshot or version shares the base's.
+pub(super) fn retain_content(tx: &mut dyn Tx, content: Content) -> Result<(), StoreError> {
+    content_target(content).map_or(Ok(()), |target| refs::retain(tx, target, 1))
 }
 
 /// Gives up the reference that a blob holds on its content.
 pub(super) fn release_content(tx: &mut dyn Tx, content: Content) -> Result<(), StoreError> {
+    content_target(content).map_or(Ok(()), |target| refs::release(tx, target))
+}
+
+/// What a content holds its reference on.
+pub(super) fn content_target(content: Content) -> Option<Target> {
     match content {
-        Content::Empty => Ok(()),
-        Content::Whole(payload) => refs::release(tx, Target::payload(payload)),
-        Content::Blocks(list) | Content::Log(list) => refs::release(tx, Target::list(list)),
-        Content::Pages { epoch, .. } => refs::release(tx, Target::pages(epoch)),
+        Content::Empty => None,
+        Content::Whole(payload) => Some(Target::payload(payload)),
+        Content::Blocks(list) | Content::Log(list) => Some(Target::list(list)),
+        Content::Pages { epoch, .. } => Some(Target::pages(epoch)),
     }
 }
 

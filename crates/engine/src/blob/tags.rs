@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::ops::Bound;
 
-use crate::blob::{Marker, OnBlob, state};
+use crate::blob::{Marker, OnBlob, layers, state};
 use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -15,6 +15,7 @@ use crate::names::{AccountName, BlobName, ContainerAddress, ContainerName};
 use crate::refusal::Refusal;
 use crate::rows::blob::BlobRow;
 use crate::rows::container::{self, ContainerRow};
+use crate::rows::layer::LayerKind;
 use crate::rows::tags::{self, Tagged, TaggedRow, TagsRow};
 use crate::rows::{self, blob, codec};
 use crate::store::{Direction, KeyRange, Purpose, Space, StoreError, Tx, View};
@@ -24,7 +25,6 @@ use crate::tags::{Comparison, Tags, Term};
 const ROWS_PER_PAGE: usize = 10_000;
 
 /// How a search can find the owner of tags.
-#[expect(dead_code, reason = "layers of a blob come next")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
     /// Not at all: a snapshot, or something deleted.
@@ -74,7 +74,6 @@ pub(super) fn remove(tx: &mut dyn Tx, key: &[u8], finding: Finding) -> Result<Op
 }
 
 /// Moves the tags at `from` to `to`.
-#[expect(dead_code, reason = "layers of a blob come next")]
 pub(super) fn shift(
     tx: &mut dyn Tx,
     (from, found): (&[u8], Finding),
@@ -87,7 +86,6 @@ pub(super) fn shift(
 }
 
 /// Gives `to` the same tags as `from`.
-#[expect(dead_code, reason = "layers of a blob come next")]
 pub(super) fn share(tx: &mut dyn Tx, from: &[u8], to: &[u8], finding: Finding) -> Result<(), StoreError> {
     match rows::get::<TagsRow>(tx, Space::Tags, from)? {
         Some(row) => put_row(tx, to, finding, &row),
@@ -115,8 +113,8 @@ fn index(key: &[u8], finding: Finding, row: &TagsRow) -> Result<Vec<Vec<u8>>, St
 /// Refuses as a read of the blob.
 pub async fn get(engine: &Engine, on: OnBlob) -> Result<Tags, Error> {
     engine.read(|view| {
-        state::readable(view, &on)?;
-        Ok(read(view, &state::place(view, &on)?.key)?)
+        let found = state::readable(view, &on)?;
+        Ok(read(view, &found.tags().0)?)
     })
 }
 
@@ -127,11 +125,12 @@ pub async fn get(engine: &Engine, on: OnBlob) -> Result<Tags, Error> {
 pub async fn set(engine: &Engine, on: OnBlob, tags: Tags) -> Result<(), Error> {
     engine
         .write(Purpose::Grow, move |tx| {
-            let (key, mut blob) = state::writable(tx, &on)?;
-            remove(tx, &key, Finding::Blob)?;
-            put(tx, &on.address.container, &key, Finding::Blob, &tags)?;
-            blob.tags = tags.count();
-            Ok(rows::put(tx, Space::Blobs, key, &blob)?)
+            let mut found = state::changeable(tx, &on)?;
+            let (key, finding) = found.tags();
+            remove(tx, &key, finding)?;
+            put(tx, &on.address.container, &key, finding, &tags)?;
+            found.blob.tags = tags.count();
+            Ok(found.save(tx)?)
         })
         .await
 }
@@ -275,7 +274,10 @@ impl Search<'_> {
         }
         let Some(container) = self.container(tagged.incarnation, row)? else { return Ok(None) };
         let base = blob::key(tagged.incarnation, &tagged.blob);
-        let tags = read(self.view, &base)?;
+        let tags = match tagged.version {
+            Some(id) => read(self.view, &layers::tags(&base, id, LayerKind::Version).0)?,
+            None => read(self.view, &base)?,
+        };
         let holds = |term: &Term| tags.get(&term.key).is_some_and(|value| term.comparison.holds(value, &term.value));
         if !self.request.terms.iter().all(holds) {
             return Ok(None);

@@ -61,12 +61,13 @@ async fn keep_all(engine: &Engine, rows: Vec<Pair>) -> Result<(), Error> {
 
 fn keep_one(tx: &mut dyn Tx, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
     let (at, kind, id) = due::parse(key)?;
+    let row: DueRow = codec::decode(Space::Due, key, value)?;
     match kind {
-        DueKind::Staging => {
-            let row: DueRow = codec::decode(Space::Due, key, value)?;
-            blob::blocks::expire(tx, at, id, &row.key)
-        }
+        DueKind::Staging => blob::blocks::expire(tx, at, id, &row.key),
         DueKind::List => blob::expire_list(tx, at, id),
         DueKind::Message => queue::expire(tx, at, id),
+        DueKind::Deleted => blob::expire_deleted(tx, at, id, &row.key),
+        DueKind::Removed => blob::expire_removed(tx, at, id, &row.key),
+        DueKind::Container => blob::container::expire(tx, at, id, &row.key),
     }
 }

@@ -50,6 +50,7 @@ async fn erase_parent(engine: &Engine, seq: u64, target: Target) -> Result<(), E
                 Kind::Payload | Kind::Pages => false,
                 Kind::List => blob::erase::list(tx, ListId(target.id))?,
                 Kind::Staging => blob::erase::staging(tx, target.id)?,
+                Kind::Sweep => sweep(tx, seq, target)?,
                 Kind::Container => blob::erase::container(tx, target.id)?,
                 Kind::Queue => queue::erase::messages(tx, target.id)?,
             };
@@ -59,6 +60,14 @@ async fn erase_parent(engine: &Engine, seq: u64, target: Target) -> Result<(), E
             Ok(())
         })
         .await
+}
+
+/// Goes on with the deletion of many snapshots, of the blob that the task's row names.
+fn sweep(tx: &mut dyn Tx, seq: u64, target: Target) -> Result<bool, StoreError> {
+    match tx.get(Space::Dead, &refs::dead_key(seq, target))? {
+        Some(base) => blob::sweep_on(tx, target.id, &base),
+        None => Ok(false),
+    }
 }
 
 /// Some dead bodies: what is known of their bytes, and which of them end with this step.

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::access::PublicAccess;
+use crate::blob::removal::{self, Snapshots};
 use crate::blob::{OnBlob, Stored, container, object};
 use crate::clock::{HeldClock, Timestamp};
 use crate::names::{AccountName, BlobAddress, BlobName, ContainerAddress, ContainerName};
@@ -73,7 +74,7 @@ async fn live(engine: Engine, seed: usize) {
         given_up.write(Bytes::from(vec![1; 300_000])).await.unwrap();
         drop(given_up);
         let mut download = object::download(&engine, on(&name), None).await.unwrap();
-        object::delete(&engine, on(&name)).await.unwrap();
+        removal::delete(&engine, on(&name), Snapshots::Refuse).await.unwrap();
         let mut read = Vec::new();
         while let Some(part) = download.reader.next().await.unwrap() {
             read.extend_from_slice(&part);
@@ -123,8 +124,8 @@ async fn a_lost_segment_does_not_keep_the_bodies_of_others_from_being_erased() {
     drop(engine);
     std::fs::remove_file(file.path()).unwrap();
     let engine = over(&store, directory.path()).await;
-    object::delete(&engine, on("lost")).await.unwrap();
-    object::delete(&engine, on("other")).await.unwrap();
+    removal::delete(&engine, on("lost"), Snapshots::Refuse).await.unwrap();
+    removal::delete(&engine, on("other"), Snapshots::Refuse).await.unwrap();
     engine.settle().await.unwrap();
     let census = engine.census().unwrap();
     assert_eq!(census.iter().map(|(space, _)| *space).collect::<Vec<_>>(), [Space::Containers], "{census:?}");

@@ -32,6 +32,11 @@ impl Target {
         Self { kind: Kind::Pages, id: epoch }
     }
 
+    /// Snapshots that were deleted by one write.
+    pub(crate) fn sweep(id: u64) -> Self {
+        Self { kind: Kind::Sweep, id }
+    }
+
     /// A container's incarnation.
     pub(crate) fn container(id: u64) -> Self {
         Self { kind: Kind::Container, id }

@@ -16,6 +16,12 @@ pub enum DueKind {
     List = 2,
     /// A message of a queue: removed when it has expired.
     Message = 3,
+    /// A soft-deleted snapshot or version: erased.
+    Deleted = 4,
+    /// A soft-deleted base: erased.
+    Removed = 5,
+    /// A soft-deleted container: erased.
+    Container = 6,
 }
 
 /// What the clockwork needs to find the thing again.
@@ -42,6 +48,9 @@ pub fn parse(key: &[u8]) -> Result<(Timestamp, DueKind, u64), StoreError> {
         1 => DueKind::Staging,
         2 => DueKind::List,
         3 => DueKind::Message,
+        4 => DueKind::Deleted,
+        5 => DueKind::Removed,
+        6 => DueKind::Container,
         _ => return Err(reader.corrupt("unknown kind of appointment")),
     };
     let id = reader.u64()?;

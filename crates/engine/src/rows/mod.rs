@@ -7,7 +7,13 @@
 //! meta        what                           -> format, sequence, last commit time, last id
 //! services    account, service               -> Service { logging, metrics, cors, version, retention, website }
 //! containers  account, container             -> Container { incarnation, etag, lease, access, metadata }
+//! deleted-containers  account, name, instant -> DeletedContainer { the same, until when }
 //! blobs       incarnation, blob              -> Blob { etag, length, properties, lease, content }
+//! snapshots   incarnation, blob, instant    -> Blob
+//! versions    incarnation, blob, instant    -> Blob { a previous version }
+//! deleted     incarnation, blob, instant, k -> Deleted { a soft-deleted snapshot or version, until when }
+//! removed     incarnation, blob              -> Deleted { a soft-deleted base, until when }
+//! sweeps      incarnation, blob              -> Sweep { all snapshots until then are deleted }
 //! stagings    incarnation, blob              -> Staging { its blocks' parent, count, last Put Block }
 //! blocks      staging, block id              -> Block { length, payload }              (uncommitted only)
 //! lists       list, first byte               -> ListChunk { blocks in content order }
@@ -32,6 +38,7 @@ pub mod blob;
 pub mod codec;
 pub mod container;
 pub mod due;
+pub mod layer;
 pub mod list;
 pub mod message;
 pub mod payload;

@@ -1,5 +1,5 @@
 //! `refs`: kind, id -> [`RefsRow`], only where there is more than one reference; `dead`: sequence, kind, id -> nothing:
-//! what lost its last reference in that transaction and waits to be erased.
+//! what lost its last reference in that transaction and waits to be erased; of a sweep, the key of the blob.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,8 @@ pub enum Kind {
     Pages = 5,
     /// The messages of a queue.
     Queue = 6,
+    /// Snapshots that were deleted by one write.
+    Sweep = 7,
 }
 
 /// A thing with references.
@@ -65,6 +67,7 @@ pub fn parse_dead(key: &[u8]) -> Result<(u64, Target), StoreError> {
         4 => Kind::Container,
         5 => Kind::Pages,
         6 => Kind::Queue,
+        7 => Kind::Sweep,
         _ => return Err(reader.corrupt("unknown kind")),
     };
     let target = Target { kind, id: reader.u64()? };
@@ -79,7 +82,8 @@ mod tests {
 
     #[test]
     fn rows_on_disk_look_like_this_for_ever() {
-        let kinds = [Kind::Payload, Kind::List, Kind::Staging, Kind::Container, Kind::Pages, Kind::Queue];
+        use Kind::{Container, List, Pages, Payload, Queue, Staging, Sweep};
+        let kinds = [Payload, List, Staging, Container, Pages, Queue, Sweep];
         for (kind, number) in kinds.into_iter().zip(1..) {
             let target = Target { kind, id: 5 };
             assert_eq!(key(target), [number, 0, 0, 0, 0, 0, 0, 0, 5]);

@@ -30,8 +30,20 @@ spaces! {
     Services = "services";
     /// Containers by account and name.
     Containers = "containers";
+    /// Soft-deleted containers by account, name and instant.
+    DeletedContainers = "deleted-containers";
     /// Committed blobs by container incarnation and name.
     Blobs = "blobs";
+    /// Snapshots by blob and instant.
+    Snapshots = "snapshots";
+    /// Previous versions by blob and instant.
+    Versions = "versions";
+    /// Soft-deleted snapshots and versions by blob and instant.
+    Deleted = "deleted";
+    /// Soft-deleted blobs, while there is no other of the name.
+    Removed = "removed";
+    /// Blobs of which many snapshots were deleted by one write.
+    Sweeps = "sweeps";
     /// Blobs that have uncommitted blocks, by container incarnation and name.
     Stagings = "stagings";
     /// Uncommitted blocks by staging and block id.

@@ -256,7 +256,7 @@ impl World {
         let view = |(id, bytes): (&BlockId, &Vec<u8>)| BlockView { id: id.clone(), length: bytes.len() as u64 };
         Ok(BlockLists {
             blob: thing.map(|thing| CommittedBlob {
-                written: Written { etag: thing.etag },
+                written: Written { etag: thing.etag, version: None },
                 length: thing.content.len() as u64,
             }),
             committed: thing.into_iter().flat_map(|thing| &thing.blocks).map(|(id, bytes)| view((id, bytes))).collect(),

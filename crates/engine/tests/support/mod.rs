@@ -9,6 +9,7 @@ use bytes::Bytes;
 use lazuli_engine::access::PublicAccess;
 use lazuli_engine::blob::blocks::{self, BlockId, BlockSource};
 use lazuli_engine::blob::object::{self, BlobView};
+use lazuli_engine::blob::removal::{self, Deleted, Snapshots};
 use lazuli_engine::blob::{OnBlob, OnContainer, Stored, Written, container};
 use lazuli_engine::clock::{HeldClock, Timestamp};
 use lazuli_engine::condition::{Conditions, EtagSet};
@@ -74,6 +75,10 @@ pub async fn staged(engine: &Engine, bytes: impl Into<Bytes>) -> Staged {
 pub async fn put(engine: &Engine, on: OnBlob, bytes: impl Into<Bytes>) -> Result<Written, Error> {
     let content = staged(engine, bytes).await;
     object::put(engine, on, Stored::default(), content).await
+}
+
+pub async fn delete(engine: &Engine, on: OnBlob) -> Result<Deleted, Error> {
+    removal::delete(engine, on, Snapshots::Refuse).await
 }
 
 pub async fn put_block(engine: &Engine, on: OnBlob, id: &str, bytes: impl Into<Bytes>) -> Result<(), Error> {

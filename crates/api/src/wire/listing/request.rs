@@ -117,16 +117,18 @@ pub fn find_versions(fields: &Fields) -> Result<bool, Problem> {
     Ok(versions)
 }
 
-/// What else than the containers themselves List Containers shows.
+/// What a listing of containers shows beside the usual ones and their properties.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContainerIncludes {
-    /// Their metadata.
+    /// Metadata.
     pub metadata: bool,
-    /// Those of the system.
+    /// Soft-deleted containers.
+    pub deleted: bool,
+    /// Containers that the service itself makes.
     pub system: bool,
 }
 
-/// Reads `include` of List Containers. Deleted containers may be asked for: there are none yet.
+/// Reads `include` of List Containers.
 ///
 /// Refuses `InvalidQueryParameterValue` for unknown words.
 pub fn container_includes(fields: &Fields) -> Result<ContainerIncludes, Problem> {
@@ -134,8 +136,8 @@ pub fn container_includes(fields: &Fields) -> Result<ContainerIncludes, Problem>
     for word in words(fields) {
         match word.to_ascii_lowercase().as_str() {
             "metadata" => includes.metadata = true,
+            "deleted" => includes.deleted = true,
             "system" => includes.system = true,
-            "deleted" => {}
             _ => return Err(unknown_include(word)),
         }
     }
@@ -234,8 +236,8 @@ mod tests {
         for (query, expected) in cases {
             assert_eq!(blob_includes(&fields(query)).map_err(|problem| problem.code), expected, "{query}");
         }
-        let all = ContainerIncludes { metadata: true, system: true };
-        assert_eq!(container_includes(&fields("include=metadata,system,deleted")), Ok(all));
+        let all = ContainerIncludes { metadata: true, deleted: true, system: true };
+        assert_eq!(container_includes(&fields("include=Metadata,system,deleted")), Ok(all));
         assert_eq!(container_includes(&fields("")), Ok(ContainerIncludes::default()));
         assert_eq!(container_includes(&fields("include=copy")).unwrap_err().code, Code::InvalidQueryParameterValue);
     }

@@ -115,8 +115,9 @@ fn a_container_has_a_quoted_etag() {
         lease: LeaseView { state: LeaseState::Leased, duration: Some(LeaseDuration::Infinite) },
         access: AccessControl { public: PublicAccess::Blob, policies: vec![] },
         metadata: Metadata::default(),
+        deleted: None,
     };
-    let page = ContainerPage { containers: vec![view], next: None };
+    let page = ContainerPage { containers: vec![view], next: None, now: august() };
     let body = containers("http://host/dev/", &paging(""), true, Version::NEWEST, &page);
     let body = String::from_utf8(body).unwrap();
     let expected = "<Containers><Container><Name>photos</Name><Properties>\

@@ -1,0 +1,187 @@
+//! Delete Blob and Undelete Blob: of a blob, its snapshots and its versions.
+//! <https://learn.microsoft.com/rest/api/storageservices/delete-blob>
+
+use crate::blob::layers::{self, AT_ONCE, Outcome};
+use crate::blob::tags::{self, Finding};
+use crate::blob::{OnBlob, Part, keep, state};
+use crate::clock::Timestamp;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::etag::Etag;
+use crate::policy::AccountPolicy;
+use crate::refusal::Refusal;
+use crate::rows::layer::{self, DeletedRow, Deletion, LayerKind};
+use crate::rows::{self, codec};
+use crate::service;
+use crate::store::{Direction, KeyRange, Purpose, Space, Tx};
+
+/// What becomes of the snapshots of a blob that is deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Snapshots {
+    /// There must be none.
+    #[default]
+    Refuse,
+    /// They are deleted with the blob.
+    Include,
+    /// They are deleted, the blob stays.
+    Only,
+}
+
+/// What a deletion answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deleted {
+    /// Whether what was deleted is gone: it can neither be restored nor read as a version.
+    pub permanent: bool,
+}
+
+/// Delete Blob, in one short write however many snapshots go with it. Of a snapshot or version, only that is deleted
+/// and `snapshots` is not used.
+///
+/// Refuses `ContainerNotFound`, `BlobNotFound`, `ConditionFailed`, the lease refusals, `SnapshotsPresent`, and
+/// `VersionIsCurrent` for the current version by its id.
+pub async fn delete(engine: &Engine, on: OnBlob, snapshots: Snapshots) -> Result<Deleted, Error> {
+    let policy = engine.policy(&on.address.container.account);
+    let deleted = layers::write(engine, Purpose::Free, move |tx| match on.part {
+        Part::Base => delete_base(tx, &policy, &on, snapshots),
+        Part::Snapshot(_) | Part::Version(_) => delete_layer(tx, &on).map(Outcome::Done),
+    });
+    let deleted = deleted.await?;
+    engine.wake();
+    Ok(deleted)
+}
+
+fn delete_base(
+    tx: &mut dyn Tx,
+    policy: &AccountPolicy,
+    on: &OnBlob,
+    snapshots: Snapshots,
+) -> Result<Outcome<Deleted>, Error> {
+    let (base, blob) = state::writable(tx, on)?;
+    let account = &on.address.container.account;
+    let retention = service::blob_retention(tx, account)?;
+    match snapshots {
+        Snapshots::Refuse if layers::has_snapshots(tx, &base)? => return Err(Refusal::SnapshotsPresent.into()),
+        Snapshots::Refuse => {}
+        Snapshots::Include | Snapshots::Only => {
+            if !layers::delete_snapshots(tx, &base, retention)? {
+                return Ok(Outcome::Sweeping(base));
+            }
+        }
+    }
+    let permanent = match snapshots {
+        Snapshots::Only => retention.is_none(),
+        _ => keep::removed(tx, policy, account, &base, &blob)?,
+    };
+    Ok(Outcome::Done(Deleted { permanent }))
+}
+
+fn delete_layer(tx: &mut dyn Tx, on: &OnBlob) -> Result<Deleted, Error> {
+    let found = state::changeable(tx, on)?;
+    let (at, kind) = instant(found.part).ok_or(Refusal::VersionIsCurrent)?;
+    let retention = service::blob_retention(tx, &on.address.container.account)?;
+    let deletion = retention.map(|retention| Deletion::for_days(tx, retention.days));
+    layers::put_away(tx, &found.base, at, kind, found.blob, deletion)?;
+    Ok(Deleted { permanent: deletion.is_none() })
+}
+
+fn instant(part: Part) -> Option<(Timestamp, LayerKind)> {
+    match part {
+        Part::Base => None,
+        Part::Snapshot(at) => Some((at, LayerKind::Snapshot)),
+        Part::Version(id) => Some((id, LayerKind::Version)),
+    }
+}
+
+/// Delete Blob, of a soft-deleted snapshot or version before its time. Conditions and leases are not used.
+///
+/// Refuses `ContainerNotFound`, `BlobNotFound`, `PermanentDeletionOff`, and `NotDeletedBefore` for what is not deleted,
+/// as the blob itself cannot be.
+pub async fn delete_for_good(engine: &Engine, on: OnBlob) -> Result<Deleted, Error> {
+    let deleted = layers::write(engine, Purpose::Free, move |tx| {
+        let base = state::base_key(tx, &on)?;
+        let retention = service::blob_retention(tx, &on.address.container.account)?;
+        if !retention.is_some_and(|retention| retention.allow_permanent) {
+            return Err(Refusal::PermanentDeletionOff.into());
+        }
+        let (at, kind) = instant(on.part).ok_or(Refusal::NotDeletedBefore)?;
+        if layers::sweep(tx, &base)?.is_some() {
+            return Ok(Outcome::Sweeping(base));
+        }
+        let key = layer::full_key(&base, at, kind);
+        let row: Option<DeletedRow> = rows::get(tx, Space::Deleted, &key)?;
+        match row.filter(|row| row.deletion.until > tx.now()) {
+            Some(row) => layers::erase_deleted(tx, &key, &row)?,
+            None => return Err(state::find(tx, &on).map_or_else(|error| error, |_| Refusal::NotDeletedBefore.into())),
+        }
+        Ok(Outcome::Done(Deleted { permanent: true }))
+    });
+    let deleted = deleted.await?;
+    engine.wake();
+    Ok(deleted)
+}
+
+/// Undelete Blob: <https://learn.microsoft.com/rest/api/storageservices/undelete-blob>. Restores the blob, unless there
+/// is one, and all its soft-deleted snapshots and versions. Thousands of those come back in several writes, oldest first,
+/// the blob with the last. Nothing to restore is no error while the blob exists. Conditions and leases are not used.
+///
+/// Refuses `ContainerNotFound`, `BlobNotFound` and `PartReadOnly`.
+pub async fn undelete(engine: &Engine, on: OnBlob) -> Result<(), Error> {
+    let mut restored = false;
+    loop {
+        let on = on.clone();
+        let step = layers::write(engine, Purpose::Grow, move |tx| restore_some(tx, &on, restored)).await?;
+        match step {
+            Restored::Some => restored = true,
+            Restored::All => return Ok(()),
+        }
+    }
+}
+
+/// How far restoring came.
+enum Restored {
+    Some,
+    All,
+}
+
+fn restore_some(tx: &mut dyn Tx, on: &OnBlob, mut restored: bool) -> Result<Outcome<Restored>, Error> {
+    let state::Place { key: base, blob } = state::place(tx, on)?;
+    if layers::sweep(tx, &base)?.is_some() {
+        return Ok(Outcome::Sweeping(base));
+    }
+    let found: Vec<_> =
+        tx.scan(Space::Deleted, KeyRange::prefix(&base), Direction::Forward).take(AT_ONCE).collect::<Result<_, _>>()?;
+    let more = found.len() == AT_ONCE;
+    for (key, value) in found {
+        let at = layer::parse(Space::Deleted, &key)?;
+        let row: DeletedRow = codec::decode(Space::Deleted, &key, &value)?;
+        if row.deletion.until <= tx.now() {
+            layers::erase_deleted(tx, &key, &row)?;
+            continue;
+        }
+        keep::forget_deleted(tx, &key, &row.deletion)?;
+        let (tags_key, finding) = layers::tags(&base, at.instant, at.kind);
+        tags::shift(tx, (&tags_key, Finding::Hidden), (&tags_key, finding))?;
+        rows::put(tx, at.kind.space(), layer::key(&base, at.instant), &row.blob)?;
+        restored = true;
+    }
+    if more {
+        return Ok(Outcome::Done(Restored::Some));
+    }
+    if blob.is_none() {
+        restored |= restore_base(tx, &base)?;
+        if !restored {
+            return Err(Refusal::BlobNotFound.into());
+        }
+    }
+    Ok(Outcome::Done(Restored::All))
+}
+
+fn restore_base(tx: &mut dyn Tx, base: &[u8]) -> Result<bool, Error> {
+    let row: Option<DeletedRow> = rows::get(tx, Space::Removed, base)?;
+    let Some(mut row) = row.filter(|row| row.deletion.until > tx.now()) else { return Ok(false) };
+    keep::forget_removed(tx, base, &row.deletion)?;
+    tags::shift(tx, (base, Finding::Hidden), (base, Finding::Blob))?;
+    row.blob.etag = Etag::at(tx.now());
+    rows::put(tx, Space::Blobs, base.to_vec(), &row.blob)?;
+    Ok(true)
+}
