@@ -42,8 +42,10 @@ codes! {
     AuthorizationServiceMismatch 403 "This request is not authorized to perform this operation using this service.";
     AuthorizationSourceIPMismatch 403 "This request is not authorized to perform this operation using this source IP.";
     BlobAlreadyExists 409 "The specified blob already exists.";
+    BlobDoesNotUseCustomerSpecifiedEncryption 409 "The blob is not encrypted with a customer specified key; the request may not bring one.";
     BlobNotFound 404 "The specified blob does not exist.";
     BlobSnapshotNotSoftDeleted 409 "The specified snapshot or version is not soft-deleted.";
+    BlobUsesCustomerSpecifiedEncryption 409 "The blob is encrypted with customer specified encryption, but it was not provided in the request.";
     BlockCountExceedsLimit 409 "The uncommitted block count cannot exceed the maximum limit of 100,000 blocks.";
     BlockListTooLong 400 "The block list may not contain more than 50,000 blocks.";
     BothCrc64AndMd5HeaderPresent 400 "Both x-ms-content-crc64 and Content-MD5 are present; send one.";
@@ -151,6 +153,8 @@ impl From<Refusal> for Code {
             Refusal::BlockUnknown => Self::InvalidBlockList,
             Refusal::BlockIdLengthDiffers => Self::InvalidBlobOrBlock,
             Refusal::BlocksTooMany => Self::BlockCountExceedsLimit,
+            Refusal::KeyNeeded => Self::BlobUsesCustomerSpecifiedEncryption,
+            Refusal::KeyNotUsed => Self::BlobDoesNotUseCustomerSpecifiedEncryption,
             Refusal::RangeOutside { .. } => Self::InvalidRange,
             Refusal::QueueNotFound => Self::QueueNotFound,
             Refusal::QueueExists => Self::QueueAlreadyExists,

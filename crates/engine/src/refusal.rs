@@ -76,6 +76,10 @@ pub enum Refusal {
     ReceiptMismatch,
     /// The message would become visible only after it has expired.
     VisibleAfterExpiry,
+    /// The blob is stored under a key that the request does not bring.
+    KeyNeeded,
+    /// The request brings a key and the blob is stored under none of a customer.
+    KeyNotUsed,
     /// The range begins at or after the end of the content.
     RangeOutside {
         /// The content's length in bytes.

@@ -11,9 +11,11 @@ use std::ops::Bound;
 use bytes::Bytes;
 
 use crate::blob::state;
+use crate::encryption::CustomerKey;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::payload::pins::Pin;
+use crate::payload::seal::open_small;
 use crate::payload::{INLINE_BYTES_MAX, PayloadId, Piece};
 use crate::range::ByteRange;
 use crate::rows::blob::Content;
@@ -38,6 +40,8 @@ pub struct Reader {
     blocks: VecDeque<(u64, ListEntry)>,
     /// Pieces from `at` on, with the byte of the content at which each begins.
     pieces: VecDeque<(u64, Piece)>,
+    /// The key that the bytes are sealed under.
+    key: Option<CustomerKey>,
     _pin: Option<Pin>,
 }
 
@@ -60,8 +64,14 @@ impl Reader {
             blocks: VecDeque::new(),
             pieces: VecDeque::new(),
             _pin: target.map(|target| engine.payloads().pin(target)),
+            key: None,
             engine: engine.clone(),
         }
+    }
+
+    /// The same content, which is sealed under `key`.
+    pub(super) fn under(self, key: Option<CustomerKey>) -> Self {
+        Self { key, ..self }
     }
 
     /// Bytes still to come.
@@ -80,7 +90,7 @@ impl Reader {
             Run::Piece(piece, from) => {
                 // Reads end at frames, so that no frame is checked twice.
                 let whole = READ_BYTES_MAX - from % crate::payload::FRAME_BYTES;
-                self.engine.payloads().read(&piece, from, left.min(whole).min(piece.length - from)).await?
+                self.engine.payloads().read(&piece, from, left.min(whole).min(piece.length - from), self.key.as_ref()).await?
             }
         };
         if bytes.is_empty() {
@@ -103,7 +113,10 @@ impl Reader {
         let at = self.at - base;
         let engine = self.engine.clone();
         if length <= INLINE_BYTES_MAX as u64 {
-            let bytes = engine.read(|view| Ok(small(view, payload)?))?;
+            let mut bytes = engine.read(|view| Ok(small(view, payload)?))?;
+            if let Some(key) = &self.key {
+                bytes = open_small(key, &bytes).ok_or_else(|| lost("a small body is not what was sealed"))?.into();
+            }
             let from = usize::try_from(at).unwrap_or(usize::MAX);
             if from >= bytes.len() {
                 return Err(lost("a small body is too short"));
