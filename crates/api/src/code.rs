@@ -111,6 +111,7 @@ codes! {
     QueueNotFound 404 "The specified queue does not exist.";
     PermanentDeleteNotEnabled 409 "Permanent delete is not enabled for the storage account.";
     RequestBodyTooLarge 413 "The request body is too large and exceeds the maximum permissible limit.";
+    RequestForbiddenByContainerEncryptionPolicy 403 "The request is forbidden by the container encryption policy.";
     RequestUrlFailedToParse 400 "The url in the request could not be parsed.";
     ResourceNotFound 404 "The specified resource does not exist.";
     ServerBusy 503 "The server is currently unable to receive requests. Please retry your request.";
@@ -153,6 +154,7 @@ impl From<Refusal> for Code {
             Refusal::BlockUnknown => Self::InvalidBlockList,
             Refusal::BlockIdLengthDiffers => Self::InvalidBlobOrBlock,
             Refusal::BlocksTooMany => Self::BlockCountExceedsLimit,
+            Refusal::ScopeFixed => Self::RequestForbiddenByContainerEncryptionPolicy,
             Refusal::KeyNeeded => Self::BlobUsesCustomerSpecifiedEncryption,
             Refusal::KeyNotUsed => Self::BlobDoesNotUseCustomerSpecifiedEncryption,
             Refusal::RangeOutside { .. } => Self::InvalidRange,

@@ -28,7 +28,7 @@ use crate::route::{self, Route, Verb};
 use crate::service;
 use crate::stamp::Stamp;
 use crate::target::{Level, Service, Target};
-use crate::wire::structured;
+use crate::wire::{encryption, structured};
 
 /// The encryption scope that a write uses.
 const ENCRYPTION_SCOPE: &str = "x-ms-encryption-scope";
@@ -127,7 +127,8 @@ async fn answer(app: &App, service: Service, request: Request, stamp: &mut Stamp
     };
     let grant = auth::authorize(&app.accounts, &app.engine, asked).await?;
 
-    if let Some(scope) = grant.encryption_scope().filter(|_| Verb::of(&method).is_some_and(|verb| !verb.is_read())) {
+    let is_write = Verb::of(&method).is_some_and(|verb| !verb.is_read());
+    if let Some(scope) = grant.encryption_scope().filter(|_| is_write) {
         fields.demand(ENCRYPTION_SCOPE, scope)?;
     }
     let overrides = if reads_blob(&target, operation, &fields) { grant.overrides().to_vec() } else { Vec::new() };
@@ -138,6 +139,7 @@ async fn answer(app: &App, service: Service, request: Request, stamp: &mut Stamp
         Body::Stream { .. } => fields.header_opt(structured::BODY)?.map(str::to_owned),
         Body::None | Body::Xml { .. } => None,
     };
+    let encryption = if is_write { encryption::repeated(&fields)? } else { Vec::new() };
     let arrival = Arrival {
         accounts: app.accounts.clone(),
         now: stamp.now,
@@ -148,6 +150,7 @@ async fn answer(app: &App, service: Service, request: Request, stamp: &mut Stamp
     let call = Call { engine: app.engine.clone(), service, target, fields, version, grant, operation, arrival, body };
     // Clients take an answer that does not repeat the header for one of a service that did not check.
     let answer = (operation.run)(call).await?.header_opt(structured::BODY, structured);
+    let answer = encryption.into_iter().fold(answer, |answer, (name, value)| answer.header(name, value));
     Ok(overrides.into_iter().fold(answer, |answer, (name, value)| answer.header(name, value)))
 }
 

@@ -20,6 +20,32 @@ pub enum Encryption {
     Customer([u8; 32]),
 }
 
+/// The encryption scope that the blobs of a container get.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DefaultScope {
+    /// Its name; none for the account's own key.
+    pub name: Option<String>,
+    /// Whether no blob may have another one.
+    pub fixed: bool,
+}
+
+impl DefaultScope {
+    /// What a new blob is stored under, for which the request brings `key` or names `scope`.
+    ///
+    /// Refuses [`Refusal::ScopeFixed`] where another one is asked for than the container allows.
+    pub fn encryption(&self, key: Option<&CustomerKey>, scope: Option<&String>) -> Result<Encryption, Refusal> {
+        let other = key.is_some() || scope.is_some_and(|scope| self.name.as_ref() != Some(scope));
+        if self.fixed && other {
+            return Err(Refusal::ScopeFixed);
+        }
+        Ok(match (key, scope.or(self.name.as_ref())) {
+            (Some(key), _) => Encryption::Customer(key.sha256),
+            (None, Some(scope)) => Encryption::Scope(scope.clone()),
+            (None, None) => Encryption::Account,
+        })
+    }
+}
+
 /// A key that comes with a request and goes with it. Never shown, never stored.
 #[derive(Clone)]
 pub struct CustomerKey {
@@ -79,6 +105,23 @@ mod tests {
             assert_eq!(open.admit(None), Ok(()));
             assert_eq!(open.admit(Some(&key)), Err(Refusal::KeyNotUsed));
         }
+    }
+
+    #[test]
+    fn a_container_gives_its_scope_to_blobs_and_may_insist() {
+        let key = CustomerKey::new([1; 32]);
+        let (own, other) = ("own".to_owned(), "other".to_owned());
+        let scope = |name: &str| Ok(Encryption::Scope(name.into()));
+        let open = DefaultScope { name: Some(own.clone()), fixed: false };
+        assert_eq!(open.encryption(None, None), scope("own"));
+        assert_eq!(open.encryption(None, Some(&other)), scope("other"));
+        assert_eq!(open.encryption(Some(&key), None), Ok(Encryption::Customer(key.sha256())));
+        let fixed = DefaultScope { fixed: true, ..open };
+        assert_eq!(fixed.encryption(None, None), scope("own"));
+        assert_eq!(fixed.encryption(None, Some(&own)), scope("own"));
+        assert_eq!(fixed.encryption(None, Some(&other)), Err(Refusal::ScopeFixed));
+        assert_eq!(fixed.encryption(Some(&key), None), Err(Refusal::ScopeFixed));
+        assert_eq!(DefaultScope::default().encryption(None, None), Ok(Encryption::Account));
     }
 
     #[test]

@@ -90,7 +90,10 @@ impl Reader {
             Run::Piece(piece, from) => {
                 // Reads end at frames, so that no frame is checked twice.
                 let whole = READ_BYTES_MAX - from % crate::payload::FRAME_BYTES;
-                self.engine.payloads().read(&piece, from, left.min(whole).min(piece.length - from), self.key.as_ref()).await?
+                self.engine
+                    .payloads()
+                    .read(&piece, from, left.min(whole).min(piece.length - from), self.key.as_ref())
+                    .await?
             }
         };
         if bytes.is_empty() {

@@ -133,9 +133,11 @@ pub async fn put(engine: &Engine, on: OnBlob, stored: Stored, content: Staged) -
         .write_content(content, move |tx, content| {
             let place = state::place(tx, &on)?;
             let lease = state::admit_create(tx, &on, &place, BlobKind::Block)?;
+            let encryption = place.scope.encryption(on.key.as_ref(), stored.scope.as_ref())?;
             let length = content.length();
             let kept = if length == 0 { Content::Empty } else { Content::Whole(content.keep(tx)?) };
-            let new = state::New { kind: BlobKind::Block, stored: stored.clone(), length, content: kept, copy: None };
+            let (kind, stored) = (BlobKind::Block, stored.clone());
+            let new = state::New { kind, stored, length, content: kept, copy: None, encryption };
             Ok(state::replace(tx, &policy, &on, place, lease, new)?)
         })
         .await?;
@@ -150,6 +152,7 @@ pub async fn put(engine: &Engine, on: OnBlob, stored: Stored, content: Staged) -
 pub async fn get(engine: &Engine, on: OnBlob) -> Result<BlobView, Error> {
     engine.read(|view| {
         let found = state::readable(view, &on)?;
+        found.blob.encryption.admit(on.key.as_ref())?;
         Ok(BlobView::of(on.address.blob.clone(), found.part, found.blob, view.now()))
     })
 }
@@ -171,9 +174,10 @@ pub struct Download {
 pub async fn download(engine: &Engine, on: OnBlob, range: Option<RangeRequest>) -> Result<Download, Error> {
     engine.read(|view| {
         let state::Found { part, blob, .. } = state::readable(view, &on)?;
+        blob.encryption.admit(on.key.as_ref())?;
         let range = range.map(|range| range.within(blob.length)).transpose()?;
         let bytes = range.unwrap_or(ByteRange { first: 0, length: blob.length });
-        let reader = Reader::open(engine, blob.content, blob.length, bytes);
+        let reader = Reader::open(engine, blob.content, blob.length, bytes).under(on.key.clone());
         Ok(Download { blob: BlobView::of(on.address.blob.clone(), part, blob, view.now()), range, reader })
     })
 }
@@ -184,6 +188,7 @@ pub async fn set_metadata(engine: &Engine, on: OnBlob, metadata: Metadata) -> Re
     engine
         .write(Purpose::Grow, move |tx| {
             let (key, mut blob) = state::writable(tx, &on)?;
+            blob.encryption.admit(on.key.as_ref())?;
             blob.version = keep::changed(tx, &policy, &key, &blob)?;
             blob.created = blob.version.unwrap_or(blob.created);
             (blob.metadata, blob.etag) = (metadata.clone(), Etag::at(tx.now()));
@@ -220,7 +225,7 @@ async fn change(engine: &Engine, on: OnBlob, edit: impl Fn(&mut BlobRow) + Send 
 pub async fn lease(engine: &Engine, on: OnBlob, action: LeaseAction) -> Result<LeaseAnswer, Error> {
     engine
         .write(Purpose::Free, move |tx| {
-            let state::Place { key, blob } = state::place(tx, &on)?;
+            let state::Place { key, blob, .. } = state::place(tx, &on)?;
             let mut blob = blob.ok_or(Refusal::BlobNotFound)?;
             on.conditions.judge_write(blob.etag)?;
             on.conditions.judge_tags(|| tags::read(tx, &key))?;

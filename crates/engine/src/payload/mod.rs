@@ -226,9 +226,10 @@ impl Payloads {
 fn open(seal: &Seal, number: u32, bytes: &mut [u8], key: Option<&CustomerKey>) -> bool {
     let Some(key) = key else { return false };
     let sealer = Sealer::with(key, seal.salt);
-    bytes.chunks_mut(FRAME_BYTES as usize).zip(number..).all(|(frame, number)| {
-        seal.tags.get(number as usize).is_some_and(|tag| sealer.open(number, frame, tag))
-    })
+    bytes
+        .chunks_mut(FRAME_BYTES as usize)
+        .zip(number..)
+        .all(|(frame, number)| seal.tags.get(number as usize).is_some_and(|tag| sealer.open(number, frame, tag)))
 }
 
 /// Runs `work` on a thread that may block.

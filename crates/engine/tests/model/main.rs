@@ -28,6 +28,7 @@ use lazuli_engine::blob::removal::{self, Snapshots};
 use lazuli_engine::blob::{OnBlob, OnContainer, Written};
 use lazuli_engine::clock::{Clock, HeldClock, Timestamp};
 use lazuli_engine::condition::Conditions;
+use lazuli_engine::encryption::DefaultScope;
 use lazuli_engine::etag::Etag;
 use lazuli_engine::lease::{LeaseAction, LeaseId};
 use lazuli_engine::names::{AccountName, BlobAddress, BlobName, ContainerAddress, ContainerName};
@@ -164,7 +165,13 @@ impl Pair {
         let now = self.now();
         match deed {
             Deed::Create(name, mark) => {
-                let created = container::create(self.engine(), address(name), metadata(mark), PublicAccess::Private);
+                let created = container::create(
+                    self.engine(),
+                    address(name),
+                    metadata(mark),
+                    PublicAccess::Private,
+                    DefaultScope::default(),
+                );
                 let got = answer(created.await);
                 let etag = self.version(&got);
                 assert_eq!(got.map(|_| ()), self.world.create(name, mark, etag));
@@ -319,6 +326,7 @@ impl Pair {
             lease: room.hold.view(now),
             access: AccessControl::default(),
             metadata: room.metadata.clone(),
+            scope: DefaultScope::default(),
             deleted: None,
         });
         assert_eq!(listed, expected.collect::<Vec<_>>());

@@ -115,6 +115,7 @@ fn a_container_has_a_quoted_etag() {
         lease: LeaseView { state: LeaseState::Leased, duration: Some(LeaseDuration::Infinite) },
         access: AccessControl { public: PublicAccess::Blob, policies: vec![] },
         metadata: Metadata::default(),
+        scope: lazuli_engine::encryption::DefaultScope::default(),
         deleted: None,
     };
     let page = ContainerPage { containers: vec![view], next: None, now: august() };

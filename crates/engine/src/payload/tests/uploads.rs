@@ -112,7 +112,8 @@ async fn a_flipped_byte_is_found_and_never_served() {
     let frame = FRAME_BYTES as usize;
     for at in [0, frame - 1, frame, 3 * frame, 199_999] {
         file.write_all_at(&[!bytes[at]], piece.offset + at as u64).unwrap();
-        let damaged = engine.payloads().read(&piece, u32::try_from(at / frame * frame).unwrap(), 10, None).await.unwrap_err();
+        let damaged =
+            engine.payloads().read(&piece, u32::try_from(at / frame * frame).unwrap(), 10, None).await.unwrap_err();
         let expected = piece.offset + (at / frame * frame) as u64;
         assert!(matches!(damaged, Error::Storage(StoreError::Damaged { offset, .. }) if offset == expected));
         assert!(read_all(&engine, id).await.is_err());
