@@ -84,6 +84,13 @@ impl Answer {
         self.header("content-type", "application/xml")
     }
 
+    /// The same answer with a page as its body.
+    #[must_use]
+    pub fn html(mut self, page: String) -> Self {
+        self.content = Content::Bytes(page.into());
+        self.header("content-type", "text/html")
+    }
+
     /// The same answer with the bytes of `reader` as its body.
     #[must_use]
     pub fn reader(mut self, reader: Reader) -> Self {

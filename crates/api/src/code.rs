@@ -118,6 +118,7 @@ codes! {
     UnsupportedHeader 400 "One of the HTTP headers specified in the request is not supported.";
     UnsupportedHttpVerb 405 "The resource doesn't support specified Http Verb.";
     UnsupportedQueryParameter 400 "One of the query parameters specified in the request URI is not supported.";
+    WebContentNotFound 404 "The requested content does not exist.";
 }
 
 impl From<Refusal> for Code {

@@ -28,6 +28,7 @@ use crate::route::{self, Route, Verb};
 use crate::service;
 use crate::stamp::Stamp;
 use crate::target::{Level, Service, Target};
+use crate::website;
 use crate::wire::structured;
 
 /// The encryption scope that a write uses.
@@ -99,6 +100,10 @@ pub async fn serve(app: &App, service: Service, request: Request) -> Response {
 
 /// The way of a request: what it addresses, what it asks for, whether it may, and what comes of it.
 async fn answer(app: &App, service: Service, request: Request, stamp: &mut Stamp) -> Result<Answer, Problem> {
+    let host = request.headers.get("host").and_then(|host| host.to_str().ok());
+    if website::is_addressed(service, host.filter(|_| !app.options.path_style_only)) {
+        return Ok(website::answer(app, request, stamp).await);
+    }
     let Request { method, raw_path, raw_query, headers, case, peer, chunks } = request;
     let chunks = drained(chunks, &headers);
     let routes = routes(service)?;

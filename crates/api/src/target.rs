@@ -14,7 +14,7 @@ use crate::error::Problem;
 use crate::fields::{Fields, decode};
 
 /// What is appended to the account's name to address its read-only copy.
-const SECONDARY_SUFFIX: &str = "-secondary";
+pub(crate) const SECONDARY_SUFFIX: &str = "-secondary";
 /// The container that a blob of an account's top level lies in.
 const ROOT_CONTAINER: &str = "$root";
 /// What follows a queue's name in the path of its messages.
@@ -29,6 +29,8 @@ pub enum Service {
     Queue,
     /// Tables and entities.
     Table,
+    /// The static website that lies in the Blob service.
+    Web,
 }
 
 impl Service {
@@ -38,6 +40,7 @@ impl Service {
             Self::Blob => "Blob",
             Self::Queue => "Queue",
             Self::Table => "Table",
+            Self::Web => "Web",
         }
     }
 }
