@@ -27,7 +27,7 @@ use crate::queue;
 use crate::route::{self, Route, Verb};
 use crate::service;
 use crate::stamp::Stamp;
-use crate::target::{Level, Service, Target};
+use crate::target::{Front, Level, Service, Target};
 use crate::website;
 use crate::wire::structured;
 
@@ -81,14 +81,18 @@ pub struct Request {
     pub chunks: Chunks,
 }
 
-/// Answers a request to `service`, and logs it: never with its query, which may carry a signature.
-pub async fn serve(app: &App, service: Service, request: Request) -> Response {
+/// Answers a request that came to `front`, and logs it: never with its query, which may carry a signature.
+pub async fn serve(app: &App, front: impl Into<Front>, request: Request) -> Response {
     let started = Instant::now();
-    let mut stamp = Stamp::new(service, &request.method, &request.headers, app.clock.now());
+    let service = website::service(front.into(), &request.headers, app.options.path_style_only);
+    let mut stamp = Stamp::new(service.unwrap_or(Service::Blob), &request.method, &request.headers, app.clock.now());
     let span =
         tracing::info_span!("request", id = %stamp.request_id, method = %request.method, path = request.raw_path);
     async {
-        let outcome = answer(app, service, request, &mut stamp).await;
+        let outcome = match service {
+            Some(service) => answer(app, service, request, &mut stamp).await,
+            None => Ok(website::answer(app, request, &mut stamp).await),
+        };
         let response = stamp.onto(outcome);
         let (status, micros) = (response.status().as_u16(), started.elapsed().as_micros());
         tracing::info!(operation = stamp.operation, status, micros, "answered");
@@ -100,10 +104,6 @@ pub async fn serve(app: &App, service: Service, request: Request) -> Response {
 
 /// The way of a request: what it addresses, what it asks for, whether it may, and what comes of it.
 async fn answer(app: &App, service: Service, request: Request, stamp: &mut Stamp) -> Result<Answer, Problem> {
-    let host = request.headers.get("host").and_then(|host| host.to_str().ok());
-    if website::is_addressed(service, host.filter(|_| !app.options.path_style_only)) {
-        return Ok(website::answer(app, request, stamp).await);
-    }
     let Request { method, raw_path, raw_query, headers, case, peer, chunks } = request;
     let chunks = drained(chunks, &headers);
     let routes = routes(service)?;
@@ -179,13 +179,14 @@ fn check_timeout(fields: &Fields) -> Result<(), Problem> {
     }
 }
 
-/// The one filter of a service's port: it takes every request, raw. A [`HeaderCase`] extension of the request, if there
+/// The one filter of a port: it takes every request, raw. A [`HeaderCase`] extension of the request, if there
 /// is one, tells how its header names were written, a [`Peer`] extension who sent it; a [`crate::head::ResponseCase`]
 /// extension of the response, how its own names are to be.
 pub fn filter(
     app: Arc<App>,
-    service: Service,
+    front: impl Into<Front>,
 ) -> impl Filter<Extract = (Response,), Error = Rejection> + Clone + Send + Sync + 'static {
+    let front = front.into();
     let raw_query = warp::query::raw().map(Some).or(warp::any().map(|| None)).unify();
     warp::method()
         .and(warp::path::full())
@@ -212,7 +213,7 @@ pub fn filter(
                     peer: peer.unwrap_or_default(),
                     chunks: chunks(body),
                 };
-                async move { serve(&app, service, request).await }
+                async move { serve(&app, front, request).await }
             },
         )
 }

@@ -29,8 +29,6 @@ pub enum Service {
     Queue,
     /// Tables and entities.
     Table,
-    /// The static website that lies in the Blob service.
-    Web,
 }
 
 impl Service {
@@ -40,8 +38,32 @@ impl Service {
             Self::Blob => "Blob",
             Self::Queue => "Queue",
             Self::Table => "Table",
+        }
+    }
+}
+
+/// What a port is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Front {
+    /// A service. Websites, which lie in the Blob service, are also served at its port, to hosts of their own.
+    Service(Service),
+    /// Static websites.
+    Web,
+}
+
+impl Front {
+    /// The name in ready lines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Service(service) => service.name(),
             Self::Web => "Web",
         }
+    }
+}
+
+impl From<Service> for Front {
+    fn from(service: Service) -> Self {
+        Self::Service(service)
     }
 }
 

@@ -6,7 +6,8 @@
 
 use std::net::IpAddr;
 
-use http::{Method, StatusCode};
+use http::header::HOST;
+use http::{HeaderMap, Method, StatusCode};
 use lazuli_engine::blob::OnBlob;
 use lazuli_engine::blob::object::{self, Download};
 use lazuli_engine::names::{AccountName, BlobAddress, BlobName, ContainerAddress, ContainerName};
@@ -20,15 +21,19 @@ use crate::code::Code;
 use crate::error::Problem;
 use crate::fields::{Fields, decode};
 use crate::serve::{App, Request};
-use crate::service;
 use crate::stamp::Stamp;
-use crate::target::{SECONDARY_SUFFIX, Service};
+use crate::target::{Front, SECONDARY_SUFFIX, Service};
 use crate::version::Version;
 use crate::wire::{condition, date, digest, etag, properties, range};
 
-/// Whether a request to `service` is one for a website: by its port, or by its host's name.
-pub(crate) fn is_addressed(service: Service, host: Option<&str>) -> bool {
-    service == Service::Web || (service == Service::Blob && host.is_some_and(|host| label(host).is_some()))
+/// The service that a request is for; none if it is for a website, by its port or by its host's name.
+pub(crate) fn service(front: Front, headers: &HeaderMap, path_style_only: bool) -> Option<Service> {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).filter(|_| !path_style_only);
+    match front {
+        Front::Web => None,
+        Front::Service(Service::Blob) if host.is_some_and(|host| label(host).is_some()) => None,
+        Front::Service(service) => Some(service),
+    }
 }
 
 /// Answers a request for a website. Also what is wrong with it is an answer: a page, for people.
@@ -41,7 +46,7 @@ pub(crate) async fn answer(app: &App, request: Request, stamp: &mut Stamp) -> An
 }
 
 async fn page(app: &App, request: Request) -> Result<Answer, Problem> {
-    let Request { method, raw_path, raw_query, headers, case, chunks } = request;
+    let Request { method, raw_path, raw_query, headers, case, chunks, .. } = request;
     let _unread = drained(chunks, &headers);
     if !matches!(method, Method::GET | Method::HEAD) {
         return Err(Problem::new(Code::UnsupportedHttpVerb).with_header("allow", "GET, HEAD"));
@@ -49,10 +54,10 @@ async fn page(app: &App, request: Request) -> Result<Answer, Problem> {
     let fields = Fields::parse(headers, raw_query.as_deref(), case)?;
     let host = if app.options.path_style_only { None } else { fields.header_opt("host")? };
     let (account, path) = address(host, &raw_path)?;
-    if app.accounts.keys(&account).is_none() {
+    if app.accounts.get(&account).is_none() {
         return Err(not_found());
     }
-    let site = Site { website: service::properties(&app.engine, &account, Service::Blob)?.website, account };
+    let site = Site { website: crate::service::properties(&app.engine, &account, Service::Blob)?.website, account };
     if !site.website.enabled {
         return Err(not_found());
     }
@@ -217,8 +222,12 @@ mod tests {
         ];
         for (host, expected) in cases {
             assert_eq!(label(host), expected, "{host}");
-            assert_eq!(is_addressed(Service::Blob, Some(host)), expected.is_some(), "{host}");
-            assert!(is_addressed(Service::Web, Some(host)) && !is_addressed(Service::Queue, Some(host)));
+            let headers = HeaderMap::from_iter([(HOST, host.parse().unwrap())]);
+            let of = |front, path_style_only| service(front, &headers, path_style_only);
+            assert_eq!(of(Service::Blob.into(), false).is_none(), expected.is_some(), "{host}");
+            assert_eq!(of(Service::Blob.into(), true), Some(Service::Blob), "{host}");
+            assert_eq!(of(Service::Queue.into(), false), Some(Service::Queue), "{host}");
+            assert_eq!(of(Front::Web, false), None, "{host}");
         }
     }
 

@@ -55,7 +55,7 @@ pub(crate) fn default_version(properties: &ServiceProperties, fields: &Fields) -
 
 const fn kind(service: Service) -> ServiceKind {
     match service {
-        Service::Blob | Service::Web => ServiceKind::Blob,
+        Service::Blob => ServiceKind::Blob,
         Service::Queue => ServiceKind::Queue,
         Service::Table => ServiceKind::Table,
     }
