@@ -310,7 +310,8 @@ fn endpoints(flags: &Flags, file: [Endpoint; 4], idle: u64) -> Vec<Listen> {
 
 /// Refuses to show the development account, whose key everybody knows, to other machines.
 fn check_private(listen: &[Listen]) -> Result<(), StartError> {
-    for Listen { host, .. } in listen {
+    // Websites are for everybody, and no key opens more of them.
+    for Listen { host, .. } in listen.iter().filter(|listen| listen.front != Front::Web) {
         let private = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
         if !private {
             return Err(StartError::new(format!(
@@ -422,6 +423,7 @@ mod tests {
         assert!(load(&["--blobHost", "0.0.0.0"]).is_err());
         assert!(load(&["--blobHost", "0.0.0.0", "--allow-development-account"]).is_ok());
         assert!(load(&["--blobHost", "0.0.0.0", "--accounts", "mine:c2VjcmV0"]).is_ok());
+        assert!(load(&["--webHost", "0.0.0.0", "--webPort", "0"]).is_ok());
     }
 
     #[test]
