@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from azure.core.exceptions import HttpResponseError, ResourceExistsError, ResourceNotFoundError
-from azure.storage.blob import BlobBlock, BlobServiceClient, ContentSettings
+from azure.storage.blob import BlobBlock, BlobServiceClient, ContentSettings, PartialBatchErrorException
 
 MIB = 1024 * 1024
 
@@ -133,6 +133,19 @@ def test_blocks_are_staged_listed_and_committed(container):
     with pytest.raises(HttpResponseError) as refused:
         blob.commit_block_list([BlobBlock("unknown")])
     assert refused.value.error_code == "InvalidBlockList"
+
+
+def test_many_blobs_are_deleted_at_once(service, container):
+    names = [f"ü {number}" for number in range(20)]
+    for name in names:
+        container.upload_blob(name, b"1")
+    answers = list(container.delete_blobs(*names[:10], "absent", raise_on_any_failure=False))
+    assert [answer.status_code for answer in answers] == [202] * 10 + [404]
+    assert answers[10].headers["x-ms-error-code"] == "BlobNotFound"
+    with pytest.raises(PartialBatchErrorException):
+        container.delete_blobs(names[10], names[0])
+    container.delete_blobs(*[blob.name for blob in container.list_blobs()])
+    assert list(container.list_blob_names()) == []
 
 
 def test_what_is_not_built_says_so(container):

@@ -233,7 +233,7 @@ async fn list_until(engine: Engine, stop: Arc<AtomicBool>) -> Result<u64, Failur
             limit: 5000,
             from: None,
             before: None,
-            shown: lazuli_engine::blob::listing::Shown::default(),
+            shown: listing::Shown::default(),
             tags: false,
         };
         start = listing::list(&engine, request).await?.next;

@@ -2,7 +2,7 @@
 //! shrinks.
 
 use crate::error::Problem;
-use crate::operation::Permission::{Add, Any, Create, Delegate, Own, Protect, Read, Write};
+use crate::operation::Permission::{Add, Create, Delegate, Own, Protect, Read, Write};
 use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::{Header, HeaderIs, HeaderIsNot, NoHeader, NoQuery, Query};
 use crate::route::{Route, Verb};
@@ -25,8 +25,6 @@ macro_rules! missing {
 
 missing! {
     GET_DELEGATION_KEY "Service_GetUserDelegationKey" Delegate;
-    BATCH_OF_SERVICE "Service_SubmitBatch" Any;
-    BATCH_OF_CONTAINER "Container_SubmitBatch" Any;
     RENAME_CONTAINER "Container_Rename" Own;
     COPY "Blob_StartCopyFromURL" Create;
     COPY_SYNC "Blob_CopyFromURL" Create;
@@ -56,8 +54,6 @@ missing! {
 /// The routes.
 pub(super) const ROUTES: &[Route] = &[
     Route::service(POST, "service", "userdelegationkey", &GET_DELEGATION_KEY),
-    Route::service(POST, "", "batch", &BATCH_OF_SERVICE),
-    Route::container(POST, "batch", &[], &BATCH_OF_CONTAINER),
     Route::container(PUT, "rename", &[], &RENAME_CONTAINER),
     // A copy says so by its source; only a new block blob may have both a source and a type.
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIs(KIND, "BlockBlob")], &PUT_FROM_URL),

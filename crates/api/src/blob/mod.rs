@@ -1,6 +1,7 @@
 //! The Blob service.
 
 mod account;
+mod batch;
 mod blocks;
 mod container;
 mod listing;
@@ -29,6 +30,7 @@ pub const ROUTES: &[&[Route]] = &[
     blocks::ROUTES,
     query::ROUTES,
     tags::ROUTES,
+    batch::ROUTES,
     missing::ROUTES,
 ];
 

@@ -6,6 +6,8 @@
 //! ([`condition`], [`lease`], [`properties`], [`metadata`]), what is refused because it is not built ([`unbuilt`]), and
 //! the XML bodies ([`xml`], [`acl`], [`block_list`], [`listing`], [`message`], [`service`]).
 //! the XML bodies ([`xml`], [`acl`], [`block_list`], [`listing`]), and binary ones ([`avro`]).
+//! A module a thing: small field types, groups of headers, XML bodies, bodies in parts ([`structured`], [`multipart`]),
+//! and what is refused because it is not built ([`unbuilt`]).
 
 pub mod acl;
 pub mod avro;
@@ -21,6 +23,7 @@ pub mod listing;
 pub mod message;
 pub mod metadata;
 pub mod part;
+pub mod multipart;
 pub mod properties;
 pub mod range;
 pub mod service;
