@@ -5,7 +5,7 @@
 mod support;
 
 use lazuli_engine::blob::container::{self, ListContainers};
-use lazuli_engine::blob::listing::{self, Entry, ListBlobs};
+use lazuli_engine::blob::listing::{self, Entry, ListBlobs, Shown};
 use lazuli_engine::names::AccountName;
 use lazuli_engine::properties::Metadata;
 use lazuli_engine::store::Space;
@@ -19,7 +19,9 @@ fn request(prefix: &str, delimiter: Option<&str>, limit: usize) -> ListBlobs {
         delimiter: delimiter.map(Into::into),
         start: None,
         limit,
-        uncommitted: false,
+        from: None,
+        before: None,
+        shown: Shown::default(),
         tags: false,
     }
 }
@@ -33,6 +35,7 @@ async fn all(engine: &Engine, mut request: ListBlobs) -> Vec<String> {
         assert!(page.next.is_none() || page.entries.len() == request.limit, "only a full page has a next one");
         lines.extend(page.entries.into_iter().map(|entry| match entry {
             Entry::Blob(blob) => blob.name.to_string(),
+            Entry::VersionsOnly(blob) => format!("{}+", blob.name),
             Entry::Uncommitted(name) => format!("~{name}"),
             Entry::Prefix(prefix) => format!("{prefix}*"),
         }));
@@ -81,7 +84,10 @@ async fn uncommitted_names_are_listed_only_when_asked_for_and_only_without_a_blo
         put_block(&engine, on(name), "i", "1").await.unwrap();
     }
     assert_eq!(all(&engine, request("", None, 10)).await, ["b"]);
-    let asked = |delimiter, limit| ListBlobs { uncommitted: true, ..request("", delimiter, limit) };
+    let asked = |delimiter, limit| ListBlobs {
+        shown: Shown { uncommitted: true, ..Shown::default() },
+        ..request("", delimiter, limit)
+    };
     assert_eq!(all(&engine, asked(None, 1)).await, ["~a", "b", "~c/d"]);
     assert_eq!(all(&engine, asked(Some("/"), 2)).await, ["~a", "b", "c/*"]);
 }
@@ -167,7 +173,11 @@ async fn a_deleted_container_takes_its_blobs_along_and_its_name_is_free_at_once(
     container::delete(&engine, on_container("photos")).await.unwrap();
     assert_eq!(refusal(read(&engine, on("0000")).await), Refusal::ContainerNotFound);
     container::create(&engine, at("photos"), Metadata::default(), Default::default()).await.unwrap();
-    assert!(all(&engine, ListBlobs { uncommitted: true, ..request("", None, 10) }).await.is_empty());
+    assert!(
+        all(&engine, ListBlobs { shown: Shown { uncommitted: true, ..Shown::default() }, ..request("", None, 10) })
+            .await
+            .is_empty()
+    );
     engine.settle().await.unwrap();
     let mut left = engine.census().unwrap();
     left.retain(|(space, _)| *space != Space::Segments);

@@ -22,7 +22,7 @@ use bytes::Bytes;
 use lazuli_engine::access::{AccessControl, PublicAccess};
 use lazuli_engine::blob::blocks::{self, BlockId};
 use lazuli_engine::blob::container::{self, ContainerView, ListContainers};
-use lazuli_engine::blob::listing::{self, Entry, ListBlobs};
+use lazuli_engine::blob::listing::{self, Entry, ListBlobs, Shown};
 use lazuli_engine::blob::object;
 use lazuli_engine::blob::removal::{self, Snapshots};
 use lazuli_engine::blob::{OnBlob, OnContainer, Written};
@@ -285,7 +285,9 @@ impl Pair {
             delimiter: delimiter.map(str::to_owned),
             start: None,
             limit,
-            uncommitted,
+            from: None,
+            before: None,
+            shown: Shown { uncommitted, ..Shown::default() },
             tags: false,
         };
         let mut entries = Vec::new();
