@@ -13,6 +13,8 @@ use lazuli_api::serve::{App, Options, filter};
 use lazuli_api::target;
 use lazuli_engine::Engine;
 use lazuli_engine::clock::{Clock as _, HeldClock, SystemClock};
+use lazuli_engine::names::AccountName;
+use lazuli_engine::policy::{AccountPolicy, Policies};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -23,6 +25,7 @@ use crate::signed::{Client, Request, encode};
 pub struct Lazuli {
     /// The time that the engine sees.
     pub clock: Arc<HeldClock>,
+    engine: Engine,
     service: Service,
     task: JoinHandle<()>,
 }
@@ -36,9 +39,21 @@ impl Lazuli {
     /// Starts it with an account that lets clients in by `rules`.
     pub async fn start_with(rules: Rules) -> Self {
         let clock = Arc::new(HeldClock::at(SystemClock.now()));
-        let (address, task) = serve_in_memory(Arc::clone(&clock), rules).await;
+        let engine = Engine::memory(Arc::clone(&clock) as _).await.expect("memory can be opened");
+        let (address, task) = serve_in_memory(engine.clone(), Arc::clone(&clock), rules).await;
         let service = Service::new(Client::new(address, Arc::clone(&clock) as _));
-        Self { clock, service, task }
+        Self { clock, engine, service, task }
+    }
+
+    /// Sets what the owner of the account decided.
+    pub fn set_policy(&self, policy: AccountPolicy) {
+        let account = AccountName::parse(ACCOUNT).expect("the published account is one");
+        self.engine.set_policies(Policies::default().with(account, policy));
+    }
+
+    /// Lets the engine do all background work that is due.
+    pub async fn settle(&self) {
+        self.engine.settle().await.expect("memory does not fail");
     }
 }
 
@@ -57,8 +72,7 @@ impl Drop for Lazuli {
 }
 
 /// The one place that knows how the parts are put together.
-async fn serve_in_memory(clock: Arc<HeldClock>, rules: Rules) -> (SocketAddr, JoinHandle<()>) {
-    let engine = Engine::memory(Arc::clone(&clock) as _).await.expect("memory can be opened");
+async fn serve_in_memory(engine: Engine, clock: Arc<HeldClock>, rules: Rules) -> (SocketAddr, JoinHandle<()>) {
     let accounts = Accounts::default().with_rules(ACCOUNT, &[KEY], rules).expect("the published account is one");
     let app = App { engine, accounts, clock, options: Options::default() };
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port is free");

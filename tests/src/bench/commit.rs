@@ -231,7 +231,9 @@ async fn list_until(engine: Engine, stop: Arc<AtomicBool>) -> Result<u64, Failur
             delimiter: None,
             start,
             limit: 5000,
-            uncommitted: false,
+            from: None,
+            before: None,
+            shown: lazuli_engine::blob::listing::Shown::default(),
             tags: false,
         };
         start = listing::list(&engine, request).await?.next;
