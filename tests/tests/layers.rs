@@ -205,11 +205,8 @@ async fn versions_are_kept_read_listed_and_deleted() {
         let tags = blob.request("GET", &format!("?comp=tags&versionid={id}")).await.expect(200).text();
         assert_eq!(element(&tags, "Value"), "1");
     }
-    assert_eq!(
-        version(&blob.request("PUT", "?comp=properties").await.expect(200)),
-        third,
-        "properties make no version"
-    );
+    blob.request("PUT", "?comp=properties").header("x-ms-blob-content-type", "text/plain").await.expect(200);
+    assert_eq!(version(&blob.head().await.expect(200)), third, "properties make no version");
     assert_eq!(listed(&container, "").await, ["a VersionId IsCurrentVersion"]);
     let all = ["a VersionId", "a VersionId", "a VersionId IsCurrentVersion"];
     assert_eq!(listed(&container, "&include=versions").await, all);
