@@ -22,14 +22,15 @@ ALL_READY = "Table service is successfully listening"
 class Server:
     """The process. It can be killed and started again on the same data."""
 
-    def __init__(self, location):
+    def __init__(self, location, *options):
         self.location = str(location)
+        self.options = [str(option) for option in options]
         self.process = None
         self.ports = {"blob": 0, "queue": 0, "table": 0}
 
     def start(self):
         binary = os.environ.get("LAZULI_BIN") or str(ROOT / "target" / "release" / "lazuli")
-        command = [binary, "--location", self.location, "--silent"]
+        command = [binary, "--location", self.location, "--silent", *self.options]
         for service, port in self.ports.items():
             command += [f"--{service}Port", str(port)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=sys.stderr, text=True)

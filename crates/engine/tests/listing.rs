@@ -4,6 +4,7 @@
 
 mod support;
 
+use futures_util::future::join_all;
 use lazuli_engine::blob::container::{self, ListContainers};
 use lazuli_engine::blob::listing::{self, Entry, ListBlobs, Shown};
 use lazuli_engine::blob::removal::{self, Snapshots};
@@ -236,6 +237,26 @@ async fn every_include_prefix_delimiter_and_page_size_lists_each_line_once_in_or
         let listed = all(&engine, ListBlobs { shown: shown(flags), ..request("", None, 7) }).await;
         assert_eq!(listed, drawn(&lines, shown(flags), "", None), "{:?}", shown(flags));
     }
+}
+
+#[tokio::test]
+async fn a_page_ends_short_rather_than_pass_over_thousands_of_rows() {
+    let (engine, _) = engine().await;
+    let delete_retention = Some(DeleteRetention { days: Some(1), allow_permanent: false });
+    let change = Change { delete_retention, ..Change::default() };
+    service::set(&engine, AccountName::parse("dev").unwrap(), ServiceKind::Blob, change).await.unwrap();
+    put(&engine, on("b"), "1").await.unwrap();
+    // Each but the first makes a deleted snapshot, which a listing of deleted versions does not show.
+    for _ in 0..20 {
+        join_all((0..256).map(|_| put(&engine, on("a"), "1"))).await;
+    }
+    let shown = Shown { versions: true, deleted: true, ..Shown::default() };
+    let mut request = ListBlobs { shown, ..request("", None, 10) };
+    let first = listing::list(&engine, request.clone()).await.unwrap();
+    assert_eq!(first.entries, []);
+    request.start = first.next;
+    let rest = listing::list(&engine, request).await.unwrap();
+    assert_eq!((rest.entries.len(), rest.next), (2, None));
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, try_join_all};
 use lazuli_engine::access::PublicAccess;
-use lazuli_engine::blob::listing::{self, ListBlobs};
+use lazuli_engine::blob::listing::{self, ListBlobs, Shown};
 use lazuli_engine::blob::{OnBlob, Stored, container, object};
 use lazuli_engine::clock::SystemClock;
 use lazuli_engine::names::{AccountName, BlobAddress, BlobName, ContainerAddress, ContainerName};
@@ -233,7 +233,7 @@ async fn list_until(engine: Engine, stop: Arc<AtomicBool>) -> Result<u64, Failur
             limit: 5000,
             from: None,
             before: None,
-            shown: listing::Shown::default(),
+            shown: Shown::default(),
             tags: false,
         };
         start = listing::list(&engine, request).await?.next;

@@ -8,10 +8,12 @@ mod cycles;
 mod floor;
 mod load;
 mod memory;
+mod pages;
 mod queues;
 mod report;
 mod restart;
 mod server;
+mod share;
 mod versus;
 
 use std::io::Write;
@@ -79,6 +81,11 @@ impl Settings {
     fn memory_blob_bytes(&self) -> usize {
         if self.quick { 64 * MIB } else { 512 * MIB }
     }
+
+    /// Bytes of the large blob whose snapshots are measured.
+    fn shared_blob_bytes(&self) -> usize {
+        if self.quick { 256 * MIB } else { 2048 * MIB }
+    }
 }
 
 type Rows = Result<Vec<Row>, Failure>;
@@ -93,6 +100,8 @@ const FAMILIES: &[Family] = &[
     ("memory", |settings| Box::pin(memory::run(settings))),
     ("restart", |settings| Box::pin(restart::run(settings))),
     ("queues", |settings| Box::pin(queues::run(settings))),
+    ("pages", |settings| Box::pin(pages::run(settings))),
+    ("share", |settings| Box::pin(share::run(settings))),
 ];
 
 /// Runs the families and prints the table to `out`, progress to `progress`. Answers whether every cell ran and met

@@ -17,7 +17,7 @@ use crate::store::{Space, View};
 use merge::{Item, Merge};
 
 /// Rows that a page passes over before it ends short: of layers that are not to be shown.
-const HIDDEN_PER_PAGE: usize = 10_000;
+const HIDDEN_PER_PAGE: usize = 5000;
 
 /// What List Blobs asks for.
 #[derive(Clone, Debug)]
