@@ -17,6 +17,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::client::{ACCOUNT, KEY};
+use crate::queues::Queues;
 use crate::signed::{Client, Request, encode};
 
 /// A server in this process: engine in memory, held clock, free port, development account. Dropped, it stops.
@@ -24,7 +25,8 @@ pub struct Lazuli {
     /// The time that the engine sees.
     pub clock: Arc<HeldClock>,
     service: Service,
-    task: JoinHandle<()>,
+    queues: Queues,
+    tasks: Vec<JoinHandle<()>>,
 }
 
 impl Lazuli {
@@ -36,9 +38,17 @@ impl Lazuli {
     /// Starts it with an account that lets clients in by `rules`.
     pub async fn start_with(rules: Rules) -> Self {
         let clock = Arc::new(HeldClock::at(SystemClock.now()));
-        let (address, task) = serve_in_memory(Arc::clone(&clock), rules).await;
-        let service = Service::new(Client::new(address, Arc::clone(&clock) as _));
-        Self { clock, service, task }
+        let app = app_in_memory(Arc::clone(&clock), rules).await;
+        let (blobs, blob_task) = serve(&app, target::Service::Blob).await;
+        let (queues, queue_task) = serve(&app, target::Service::Queue).await;
+        let service = Service::new(Client::new(blobs, Arc::clone(&clock) as _));
+        let queues = Queues::new(Client::new(queues, Arc::clone(&clock) as _));
+        Self { clock, service, queues, tasks: vec![blob_task, queue_task] }
+    }
+
+    /// Its queue service.
+    pub const fn queues(&self) -> &Queues {
+        &self.queues
     }
 }
 
@@ -52,18 +62,21 @@ impl std::ops::Deref for Lazuli {
 
 impl Drop for Lazuli {
     fn drop(&mut self) {
-        self.task.abort();
+        self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
 
 /// The one place that knows how the parts are put together.
-async fn serve_in_memory(clock: Arc<HeldClock>, rules: Rules) -> (SocketAddr, JoinHandle<()>) {
+async fn app_in_memory(clock: Arc<HeldClock>, rules: Rules) -> Arc<App> {
     let engine = Engine::memory(Arc::clone(&clock) as _).await.expect("memory can be opened");
     let accounts = Accounts::default().with_rules(ACCOUNT, &[KEY], rules).expect("the published account is one");
-    let app = App { engine, accounts, clock, options: Options::default() };
+    Arc::new(App { engine, accounts, clock, options: Options::default() })
+}
+
+async fn serve(app: &Arc<App>, service: target::Service) -> (SocketAddr, JoinHandle<()>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port is free");
     let address = listener.local_addr().expect("a bound socket has an address");
-    let server = warp::serve(filter(Arc::new(app), target::Service::Blob)).incoming(listener);
+    let server = warp::serve(filter(Arc::clone(app), service)).incoming(listener);
     (address, tokio::spawn(server.run()))
 }
 

@@ -6,6 +6,7 @@ pub mod disk;
 pub mod harness;
 pub mod ledger;
 pub mod process;
+pub mod queues;
 pub mod random;
 pub mod sas;
 pub mod signed;
