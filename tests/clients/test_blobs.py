@@ -105,7 +105,7 @@ def test_containers_are_created_described_listed_and_deleted(service):
 
 
 def test_a_public_container_is_read_without_credentials_and_a_private_one_is_not(server, service):
-    account = f"http://127.0.0.1:{server.port}/devstoreaccount1"
+    account = server.endpoint("blob")
     for name, access in [("open", "container"), ("closed", None)]:
         container = service.create_container(name, public_access=access)
         container.upload_blob("a", b"1")

@@ -1,6 +1,7 @@
 //! What the tests over real sockets and processes and the benchmark share.
 
 pub mod bench;
+pub mod books;
 pub mod client;
 pub mod disk;
 pub mod harness;
