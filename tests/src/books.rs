@@ -103,7 +103,7 @@ impl Books {
         let query = format!("?numofmessages=4&visibilitytimeout={}", HOLD.as_secs());
         let answer = queue.get(&query).attempt().await?.expect(200);
         let answered = Instant::now();
-        let messages = Message::all(&answer);
+        let messages = Message::all(&answer.text());
         Ok(messages.into_iter().map(|message| self.taken(message, since, answered)).collect())
     }
 

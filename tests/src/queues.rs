@@ -143,15 +143,14 @@ pub struct Message {
 }
 
 impl Message {
-    /// The messages of an answer.
-    pub fn all(answer: &Answer) -> Vec<Self> {
-        let text = answer.text();
+    /// The messages of an answer's body.
+    pub fn all(text: &str) -> Vec<Self> {
         text.split("<QueueMessage>").skip(1).map(Self::parse).collect()
     }
 
     /// The only message of an answer.
     pub fn only(answer: &Answer) -> Self {
-        let mut all = Self::all(answer);
+        let mut all = Self::all(&answer.text());
         assert_eq!(all.len(), 1, "{}", answer.text());
         all.pop().unwrap_or_default()
     }

@@ -50,7 +50,7 @@ async fn a_message_comes_back_when_its_time_is_up_and_its_old_receipt_is_void_on
     for text in ["first", "second"] {
         queue.put(text, "").await.expect(201);
     }
-    let taken = Message::all(&queue.get("?numofmessages=32&visibilitytimeout=10").await.expect(200));
+    let taken = Message::all(&queue.get("?numofmessages=32&visibilitytimeout=10").await.expect(200).text());
     assert_eq!(taken.iter().map(|message| message.text.as_str()).collect::<Vec<_>>(), ["first", "second"]);
     lazuli.clock.advance(seconds(11));
     let again = Message::only(&queue.get("?visibilitytimeout=10").await.expect(200));

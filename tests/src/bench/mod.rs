@@ -4,9 +4,11 @@
 //! so each ratio has the client's own work on both sides and is nearer to 1 than the servers alone would be.
 
 mod commit;
+mod cycles;
 mod floor;
 mod load;
 mod memory;
+mod queues;
 mod report;
 mod restart;
 mod server;
@@ -68,6 +70,11 @@ impl Settings {
         self.restart_blobs.unwrap_or(if self.quick { 100_000 } else { 1_000_000 })
     }
 
+    /// Messages in a full queue.
+    fn queued_messages(&self) -> u64 {
+        if self.quick { 100_000 } else { 1_000_000 }
+    }
+
     /// Bytes of each blob that goes up or down while memory is watched.
     fn memory_blob_bytes(&self) -> usize {
         if self.quick { 64 * MIB } else { 512 * MIB }
@@ -85,6 +92,7 @@ const FAMILIES: &[Family] = &[
     ("commit", |settings| Box::pin(commit::run(settings))),
     ("memory", |settings| Box::pin(memory::run(settings))),
     ("restart", |settings| Box::pin(restart::run(settings))),
+    ("queues", |settings| Box::pin(queues::run(settings))),
 ];
 
 /// Runs the families and prints the table to `out`, progress to `progress`. Answers whether every cell ran and met
