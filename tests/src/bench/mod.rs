@@ -12,6 +12,7 @@ mod queues;
 mod report;
 mod restart;
 mod server;
+mod texts;
 mod versus;
 
 use std::io::Write;
