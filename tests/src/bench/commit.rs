@@ -52,13 +52,13 @@ async fn open(directory: &Path, group: usize) -> Result<Engine, Failure> {
     Ok(engine)
 }
 
-fn address() -> Result<ContainerAddress, Failure> {
+pub(super) fn address() -> Result<ContainerAddress, Failure> {
     let wrong = |_| "not a name";
     let account = AccountName::parse("bench").map_err(wrong)?;
     Ok(ContainerAddress { account, container: ContainerName::parse("container").map_err(wrong)? })
 }
 
-fn on(name: &str) -> Result<OnBlob, Failure> {
+pub(super) fn on(name: &str) -> Result<OnBlob, Failure> {
     let blob = BlobName::parse(name).map_err(|_| "not a name")?;
     let address = BlobAddress { container: address()?, blob };
     Ok(OnBlob::at(address))

@@ -14,6 +14,7 @@ mod report;
 mod restart;
 mod server;
 mod share;
+mod texts;
 mod versus;
 
 use std::io::Write;

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::{BoxFuture, try_join_all};
+use lazuli_engine::access::PublicAccess;
+use lazuli_engine::blob::container;
 use lazuli_engine::clock::{Clock, SystemClock, Timestamp};
 use lazuli_engine::names::{AccountName, QueueAddress, QueueName};
 use lazuli_engine::properties::Metadata;
@@ -19,7 +21,8 @@ use crate::bench::cycles::Cycles;
 use crate::bench::load::{Contender, Slice, Turns, duel};
 use crate::bench::report::{Row, Target};
 use crate::bench::server::{Program, Server, scratch};
-use crate::bench::{Rows, Settings};
+use crate::bench::texts::Texts;
+use crate::bench::{Rows, Settings, commit};
 use crate::client::Failure;
 
 const CONSUMERS: usize = 64;
@@ -39,6 +42,7 @@ pub(super) async fn run(settings: &Settings) -> Rows {
         rows.push(life(settings, azurite).await?);
     }
     rows.push(consumers(settings).await?);
+    rows.push(largest(settings).await?);
     rows.extend(fullness(settings).await?);
     Ok(rows)
 }
@@ -213,6 +217,17 @@ async fn consumers(settings: &Settings) -> Result<Row, Failure> {
     let duel = duel(one, many, turns).await?;
     let cell = format!("Deletes of {CONSUMERS} consumers of one queue, against {CONSUMERS} of {CONSUMERS} queues");
     Ok(Row::of_duel(&cell, "a queue each", &duel, Target::AtLeast(0.7)))
+}
+
+/// Texts of 64 KiB, each written, read and deleted.
+async fn largest(settings: &Settings) -> Result<Row, Failure> {
+    let (rows, segments) = (Store::open(settings).await?, Store::open(settings).await?);
+    container::create(&segments.engine, commit::address()?, Metadata::default(), PublicAccess::Private).await?;
+    let mut ours = Texts { engine: rows.engine.clone(), queue: Some(rows.queue(0).await?) };
+    let mut other = Texts { engine: segments.engine.clone(), queue: None };
+    let duel = duel(&mut ours, &mut other, settings.turns()).await?;
+    let cell = "Messages of 64 KiB, whose texts are rows, against blobs of that size in segments";
+    Ok(Row::of_duel(cell, "in segments", &duel, Target::AtLeast(1.0)))
 }
 
 /// Get Messages with few and with many messages that cannot be had: invisible, then expired.
