@@ -54,6 +54,7 @@ codes! {
     CorsPreflightFailure 403 "CORS is not enabled for the service, or no rule of it matches the request.";
     Crc64Mismatch 400 "The CRC64 value specified in the request did not match the CRC64 value calculated by the server.";
     EmptyMetadataKey 400 "The key for one of the metadata key-value pairs is empty.";
+    ErrorProcessingQueryExpression 400 "The query expression cannot be processed.";
     InsufficientAccountPermissions 403 "The account being accessed does not have sufficient permissions to execute this operation.";
     InsufficientStorage 507 "The server has too little disk space left to store more data. Reads and deletes still work.";
     InternalError 500 "The server encountered an internal error. Please retry the request.";

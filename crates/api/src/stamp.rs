@@ -13,7 +13,7 @@ use uuid::Uuid;
 use warp::Reply;
 use warp::reply::Response;
 
-use crate::answer::{Answer, Content};
+use crate::answer::{Answer, Content, Made};
 use crate::cors::Cors;
 use crate::error::Problem;
 use crate::target::Service;
@@ -78,6 +78,8 @@ impl Stamp {
             Content::Structured(reader, encoder) => {
                 warp::reply::stream(Outgoing::structured(*reader, *encoder)).into_response()
             }
+            Content::Stream(_) if self.is_head => empty(),
+            Content::Stream(made) => warp::reply::stream(Outgoing::made(made)).into_response(),
         };
         *response.status_mut() = answer.status;
         self.common(&mut headers);
@@ -144,13 +146,18 @@ fn announce(headers: &mut HeaderMap, length: u64) {
     headers.entry(http::header::CONTENT_LENGTH).or_insert(HeaderValue::from(length));
 }
 
-/// The bytes of a reader. An error in them aborts the connection: the client must not take a part for the whole.
+/// The bytes of a body. An error in them aborts the connection: the client must not take a part for the whole.
 /// The lock is never waited for; it tells the compiler that nobody polls from two threads.
 struct Outgoing(Mutex<BoxStream<'static, Result<Bytes, Error>>>);
 
 impl Outgoing {
     fn of(reader: Reader) -> Self {
         Self(Mutex::new(bytes_of(reader).boxed()))
+    }
+
+    fn made(made: Made) -> Self {
+        let bytes = made.0.inspect_err(|error| tracing::error!(%error, "an answer broke off"));
+        Self(Mutex::new(bytes.boxed()))
     }
 
     fn structured(reader: Reader, mut encoder: Encoder) -> Self {

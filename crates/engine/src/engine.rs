@@ -9,7 +9,7 @@ use futures_util::future::Shared as SharedFuture;
 use parking_lot::{Mutex, RwLock};
 use tokio::task::JoinHandle;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::clockwork::{self, Clockwork};
 use crate::error::Error;
 use crate::names::AccountName;
@@ -245,6 +245,11 @@ impl Engine {
     /// The bodies.
     pub fn payloads(&self) -> &Payloads {
         &self.shared.payloads
+    }
+
+    /// The present moment, as a read begun now would judge by it.
+    pub fn now(&self) -> Result<Timestamp, Error> {
+        Ok(self.snapshot()?.now())
     }
 
     /// A view of the latest durable state.

@@ -36,7 +36,6 @@ missing! {
     SET_IMMUTABILITY "Blob_SetImmutabilityPolicy" Protect;
     DELETE_IMMUTABILITY "Blob_DeleteImmutabilityPolicy" Protect;
     SET_LEGAL_HOLD "Blob_SetLegalHold" Protect;
-    QUERY "Blob_Query" Read;
     PUT_FROM_URL "BlockBlob_PutBlobFromUrl" Create;
     PUT_BLOCK_FROM_URL "BlockBlob_StageBlockFromURL" Create;
     PUT_APPEND "AppendBlob_Create" Create;
@@ -72,7 +71,6 @@ pub(super) const ROUTES: &[Route] = &[
     Route::blob(PUT, "immutabilityPolicies", &[], &SET_IMMUTABILITY),
     Route::blob(DELETE, "immutabilityPolicies", &[], &DELETE_IMMUTABILITY),
     Route::blob(PUT, "legalhold", &[], &SET_LEGAL_HOLD),
-    Route::blob(POST, "query", &[], &QUERY),
     Route::blob(PUT, "block", &[Header(SOURCE)], &PUT_BLOCK_FROM_URL),
     Route::blob(PUT, "appendblock", &[NoHeader(SOURCE)], &APPEND),
     Route::blob(PUT, "appendblock", &[Header(SOURCE)], &APPEND_FROM_URL),

@@ -6,6 +6,7 @@ mod container;
 mod listing;
 mod missing;
 mod object;
+pub mod query;
 mod removal;
 mod service;
 mod snapshot;
@@ -26,6 +27,7 @@ pub const ROUTES: &[&[Route]] = &[
     removal::ROUTES,
     snapshot::ROUTES,
     blocks::ROUTES,
+    query::ROUTES,
     tags::ROUTES,
     missing::ROUTES,
 ];

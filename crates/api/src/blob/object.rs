@@ -130,7 +130,7 @@ async fn get_properties(call: Call) -> Result<Answer, Problem> {
 }
 
 /// The answer with all that a read says about the blob, but for the length and digests of what it carries.
-fn described(answer: Answer, blob: &BlobView) -> Answer {
+pub(super) fn described(answer: Answer, blob: &BlobView) -> Answer {
     let answer = etag::onto(answer, blob.etag)
         .header("accept-ranges", "bytes")
         .header("x-ms-blob-type", kind::name(blob.kind))

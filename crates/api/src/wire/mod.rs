@@ -5,8 +5,10 @@
 //! In reading order: the small field types ([`date`], [`etag`], [`kind`], [`range`], [`digest`]), the groups of headers
 //! ([`condition`], [`lease`], [`properties`], [`metadata`]), what is refused because it is not built ([`unbuilt`]), and
 //! the XML bodies ([`xml`], [`acl`], [`block_list`], [`listing`], [`message`], [`service`]).
+//! the XML bodies ([`xml`], [`acl`], [`block_list`], [`listing`]), and binary ones ([`avro`]).
 
 pub mod acl;
+pub mod avro;
 pub mod block_list;
 pub mod condition;
 pub mod date;

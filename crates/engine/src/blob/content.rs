@@ -23,7 +23,7 @@ use crate::rows::payload::{self, PieceChunk};
 use crate::store::{Direction, KeyRange, Space, StoreError, View};
 
 /// Most bytes that a reader hands out at a time.
-const READ_BYTES_MAX: u32 = 256 * 1024;
+pub const READ_BYTES_MAX: u32 = 256 * 1024;
 
 /// A pinned content and a place in it. While it lives, the bytes stay, whatever is written or deleted meanwhile.
 pub struct Reader {
@@ -62,6 +62,15 @@ impl Reader {
             _pin: target.map(|target| engine.payloads().pin(target)),
             engine: engine.clone(),
         }
+    }
+
+    /// Another reader of the same content, at the beginning of `range`, which is cut at the content's end.
+    #[must_use]
+    pub fn part(&self, range: ByteRange) -> Self {
+        let first = range.first.min(self.length);
+        let length = range.length.min(self.length - first);
+        // The pin of this reader lives, so there is no gap before the other's.
+        Self::open(&self.engine, self.content, self.length, ByteRange { first, length })
     }
 
     /// Bytes still to come.
