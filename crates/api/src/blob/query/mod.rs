@@ -116,8 +116,8 @@ fn unprocessable(reason: &str) -> Problem {
 fn source(input: Format, statement: &Statement, reader: &Reader) -> Result<Source, Problem> {
     let (from, fields) = (statement.from.clone(), statement.fields.clone());
     match input {
-        Format::Delimited(format) => Ok(Source::Delimited(DelimitedSource::new(&format, fields))),
-        Format::Json { separator } => Ok(Source::Json(JsonSource::new(&separator, from, fields))),
+        Format::Delimited(format) => Ok(Source::Delimited(Box::new(DelimitedSource::new(&format, fields)))),
+        Format::Json { separator } => Ok(Source::Json(Box::new(JsonSource::new(&separator, from, fields)))),
         #[cfg(feature = "parquet")]
         Format::Parquet => {
             let all = matches!(statement.select, Select::All);

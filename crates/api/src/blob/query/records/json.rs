@@ -120,27 +120,19 @@ impl JsonSource {
 
     /// Reads up to the end of a document.
     fn document(&mut self) -> Next {
-        loop {
-            if let Place::Between = self.place {
-                match self.begin() {
-                    Next::Record => {}
-                    other => return other,
-                }
+        if let Place::Between = self.place {
+            match self.begin() {
+                Next::Record => {}
+                other => return other,
             }
-            match self.inside() {
-                Some(next) => return next,
-                None if self.text.len() > RECORD_BYTES_MAX || self.values > VALUES_MAX => {
-                    return Next::Fault(Fault::too_large(self.position));
-                }
-                None if self.closed => {
-                    return match self.place {
-                        // A number at the very end.
-                        Place::Inside(0) if self.list == List::None => self.ended(),
-                        _ => Next::Fault(Fault::parse("The document does not end.", self.position)),
-                    };
-                }
-                None => return Next::Input,
+        }
+        match self.inside() {
+            Some(next) => next,
+            None if self.text.len() > RECORD_BYTES_MAX || self.values > VALUES_MAX => {
+                Next::Fault(Fault::too_large(self.position))
             }
+            None if self.closed => Next::Fault(Fault::parse("The document does not end.", self.position)),
+            None => Next::Input,
         }
     }
 

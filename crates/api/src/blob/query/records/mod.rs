@@ -68,9 +68,9 @@ pub(super) enum Next {
 /// Where records come from.
 pub(super) enum Source {
     /// Delimited text.
-    Delimited(DelimitedSource),
+    Delimited(Box<DelimitedSource>),
     /// JSON documents.
-    Json(JsonSource),
+    Json(Box<JsonSource>),
     /// Parquet, which reads the blob by itself.
     #[cfg(feature = "parquet")]
     Parquet(Box<ParquetSource>),

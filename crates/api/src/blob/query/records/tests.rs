@@ -65,7 +65,7 @@ fn delimited_text_is_read_as_it_is_configured() {
         (windows(), "a\r\nb\r\n", &[&["_1=a"], &["_1=b"]]),
     ];
     for (format, text, expected) in cases {
-        let source = || Source::Delimited(DelimitedSource::new(&format, Vec::new()));
+        let source = || Source::Delimited(Box::new(DelimitedSource::new(&format, Vec::new())));
         // A byte order mark is only known when it comes in one piece.
         let found = if text.starts_with('\u{feff}') {
             in_pieces(text.as_bytes(), source(), 3)
@@ -83,7 +83,7 @@ fn delimited_text_is_read_as_it_is_configured() {
 #[test]
 fn columns_are_found_by_header_or_ordinal() {
     let format = Delimited { headers: true, ..Delimited::default() };
-    let mut source = Source::Delimited(DelimitedSource::new(&format, fields("B, \"b\", _1, _9")));
+    let mut source = Source::Delimited(Box::new(DelimitedSource::new(&format, fields("B, \"b\", _1, _9"))));
     source.feed(Bytes::from_static(b"a,b\n1,2\n"));
     assert_eq!(source.next(), Next::Record);
     let row = source.record();
@@ -92,14 +92,14 @@ fn columns_are_found_by_header_or_ordinal() {
     assert_eq!(found, [text("2"), text("2"), text("1"), Err(RowError::InvalidColumnOrdinal)]);
     assert_eq!(source.position(), 4);
 
-    let mut source = Source::Delimited(DelimitedSource::new(&format, fields("c")));
+    let mut source = Source::Delimited(Box::new(DelimitedSource::new(&format, fields("c"))));
     source.feed(Bytes::from_static(b"a,b\n1,2\n"));
     assert!(matches!(source.next(), Next::Fault(Fault { fatal: true, name: "InvalidColumnName", .. })));
 }
 
 #[test]
 fn a_field_that_is_no_text_is_an_error_of_its_record() {
-    let mut source = Source::Delimited(DelimitedSource::new(&Delimited::default(), fields("_2")));
+    let mut source = Source::Delimited(Box::new(DelimitedSource::new(&Delimited::default(), fields("_2"))));
     source.feed(Bytes::from_static(b"a,\xff\n"));
     assert_eq!(source.next(), Next::Record);
     assert_eq!(source.record().field(0), Err(RowError::InvalidTextEncoding));
@@ -122,7 +122,7 @@ fn documents_stand_one_behind_the_other() {
         ("{\n\"a\" :\r\n true }\r\n", &[&["a=true"]]),
     ];
     for (text, expected) in cases {
-        let found = records(text.as_bytes(), || Source::Json(JsonSource::new(";", Vec::new(), Vec::new())));
+        let found = records(text.as_bytes(), || Source::Json(Box::new(JsonSource::new(";", Vec::new(), Vec::new()))));
         assert_eq!(
             found,
             (expected.iter().map(|row| row.iter().map(ToString::to_string).collect()).collect(), None),
@@ -146,7 +146,8 @@ fn what_is_no_json_ends_the_query() {
         ("{\"a\":\"\u{1}\"}", 0, ""),
     ];
     for (text, position, description) in cases {
-        let (_, fault) = records(text.as_bytes(), || Source::Json(JsonSource::new("\n", Vec::new(), Vec::new())));
+        let (_, fault) =
+            records(text.as_bytes(), || Source::Json(Box::new(JsonSource::new("\n", Vec::new(), Vec::new()))));
         let fault = fault.unwrap();
         assert!(fault.fatal && fault.name == "ParseError", "{text}: {fault:?}");
         if !description.is_empty() {
@@ -154,7 +155,7 @@ fn what_is_no_json_ends_the_query() {
         }
     }
     let deep = "[".repeat(5000);
-    let (_, fault) = records(deep.as_bytes(), || Source::Json(JsonSource::new("\n", Vec::new(), Vec::new())));
+    let (_, fault) = records(deep.as_bytes(), || Source::Json(Box::new(JsonSource::new("\n", Vec::new(), Vec::new()))));
     assert!(fault.is_some());
 }
 
@@ -173,7 +174,8 @@ fn records_can_lie_below_a_document() {
     ];
     for (way, expected) in cases {
         let from = sql::parse(&format!("SELECT * FROM BlobStorage{way}")).unwrap().from;
-        let (found, fault) = records(document, || Source::Json(JsonSource::new("\n", from.clone(), Vec::new())));
+        let (found, fault) =
+            records(document, || Source::Json(Box::new(JsonSource::new("\n", from.clone(), Vec::new()))));
         assert_eq!(fault, None);
         assert_eq!(found.iter().map(|row| row.join(",")).collect::<Vec<_>>(), expected, "{way}");
     }
@@ -184,8 +186,8 @@ fn a_record_too_large_to_be_held_ends_the_query() {
     let mut long = vec![b'"'];
     long.resize(RECORD_BYTES_MAX * 2, b'a');
     let many = b",".repeat(100_000);
-    let delimited = || Source::Delimited(DelimitedSource::new(&Delimited::default(), Vec::new()));
-    let json = || Source::Json(JsonSource::new("\n", Vec::new(), Vec::new()));
+    let delimited = || Source::Delimited(Box::new(DelimitedSource::new(&Delimited::default(), Vec::new())));
+    let json = || Source::Json(Box::new(JsonSource::new("\n", Vec::new(), Vec::new())));
     let object = [b"{\"a\":", long.as_slice()].concat();
     let values = [b"{\"a\":[1", b",1".repeat(1_000_000).as_slice()].concat();
     for (bytes, source) in [(&long, delimited()), (&many, delimited()), (&object, json()), (&values, json())] {

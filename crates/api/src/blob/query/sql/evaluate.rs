@@ -45,11 +45,11 @@ impl<'r> Scope<'r> {
             Expression::Arithmetic(first, rest) => {
                 let mut value = self.value(first)?;
                 for (operator, operand) in rest {
-                    value = calculate(value, *operator, self.value(operand)?)?;
+                    value = calculate(&value, *operator, &self.value(operand)?)?;
                 }
                 Ok(value)
             }
-            Expression::Negate(value) => calculate(Value::Integer(0), Operator::Subtract, self.value(value)?),
+            Expression::Negate(value) => calculate(&Value::Integer(0), Operator::Subtract, &self.value(value)?),
             Expression::Case { subject, arms, otherwise } => self.case(subject.as_deref(), arms, otherwise.as_deref()),
             Expression::Cast(value, to) => self.value(value)?.cast(*to),
             Expression::Call(function, arguments) => self.call(*function, arguments),
@@ -67,7 +67,7 @@ impl<'r> Scope<'r> {
                 Ok(ordering.map(|ordering| comparison.fits(ordering)))
             }
             Expression::Test { negated, value, test } => {
-                let truth = self.test(self.value(value)?, test)?;
+                let truth = self.test(&self.value(value)?, test)?;
                 Ok(truth.map(|truth| truth != *negated))
             }
             value => self.value(value)?.truth(),
@@ -87,7 +87,7 @@ impl<'r> Scope<'r> {
         Ok(whole)
     }
 
-    fn test(self, value: Value<'r>, test: &'r Test) -> Result<Option<bool>, RowError> {
+    fn test(self, value: &Value<'r>, test: &'r Test) -> Result<Option<bool>, RowError> {
         match test {
             Test::Null => Ok(Some(value.is_unknown())),
             Test::Missing => Ok(Some(matches!(value, Value::Missing))),
@@ -238,8 +238,8 @@ impl Comparison {
 }
 
 /// Numbers, or a moment and a number of days.
-fn calculate(one: Value<'_>, operator: Operator, two: Value<'_>) -> Result<Value<'static>, RowError> {
-    let (moment, days, sign) = match (&one, &two, operator) {
+fn calculate(one: &Value<'_>, operator: Operator, two: &Value<'_>) -> Result<Value<'static>, RowError> {
+    let (moment, days, sign) = match (one, two, operator) {
         (Value::Moment(moment), days, Operator::Add) => (moment, days, 1.0),
         (Value::Moment(moment), days, Operator::Subtract) => (moment, days, -1.0),
         (days, Value::Moment(moment), Operator::Add) => (moment, days, 1.0),
