@@ -148,11 +148,11 @@ impl Execution {
                     return Ok(true);
                 }
                 let (names, values) = row.all()?;
-                self.sink.write(out, &names, &values);
+                self.sink.write(out, &names, &values)?;
             }
             Select::Columns(columns) => {
                 let values: Result<Vec<_>, _> = columns.iter().map(|column| scope.value(&column.expression)).collect();
-                self.sink.write(out, &Names::Given(&self.names), &values?);
+                self.sink.write(out, &Names::Given(&self.names), &values?)?;
             }
             Select::Aggregates(columns) => {
                 self.aggregates.add(columns, scope)?;
@@ -164,7 +164,7 @@ impl Execution {
                     return Ok(false);
                 }
                 let size = end - std::mem::replace(&mut self.batch, end);
-                self.sink.write(out, &Names::Ordinals, &[size_value(size)]);
+                self.sink.write(out, &Names::Ordinals, &[size_value(size)])?;
             }
         }
         Ok(true)
@@ -172,20 +172,25 @@ impl Execution {
 
     /// Writes what is known only at the end of the blob.
     fn last(&mut self) {
-        match &self.statement.select {
+        let out = &mut self.frames.data;
+        let written = match &self.statement.select {
             Select::Aggregates(columns) if self.left > 0 => {
                 let results = self.aggregates.results(columns);
-                self.sink.write(&mut self.frames.data, &Names::Given(&self.names), &results);
+                self.sink.write(out, &Names::Given(&self.names), &results)
             }
             Select::Split(_) if self.batch < self.total => {
                 let size = self.total - self.batch;
-                self.sink.write(&mut self.frames.data, &Names::Ordinals, &[size_value(size)]);
+                self.sink.write(out, &Names::Ordinals, &[size_value(size)])
             }
-            _ => {}
+            _ => Ok(()),
+        };
+        if let Err(error) = written {
+            self.frames.fault(&Fault::of_row(&error, self.source.position()));
         }
     }
 
     fn finish(&mut self) -> Need {
+        self.sink.end(&mut self.frames.data);
         self.frames.progress(self.source.scanned());
         self.frames.end();
         self.done = true;

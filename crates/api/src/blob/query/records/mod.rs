@@ -166,6 +166,15 @@ pub(super) enum Names<'n> {
 }
 
 impl Names<'_> {
+    /// How many names there are beside ordinals.
+    pub(super) fn known(&self) -> usize {
+        match self {
+            Self::Ordinals => 0,
+            Self::Given(names) => names.len(),
+            Self::Keys(keys) => keys.len(),
+        }
+    }
+
     /// The name of the field at `index`.
     pub(super) fn get(&self, index: usize) -> std::borrow::Cow<'_, str> {
         let given = match self {
