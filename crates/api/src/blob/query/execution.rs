@@ -212,3 +212,49 @@ fn names(select: &Select) -> Vec<String> {
     let called = |(index, name): (usize, Option<&String>)| name.cloned().unwrap_or_else(|| format!("_{}", index + 1));
     given.into_iter().enumerate().map(called).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::records::DelimitedSource;
+    use super::super::request::{Delimited, Format};
+    use super::*;
+
+    fn execution(expression: &str) -> Execution {
+        let statement = super::super::sql::parse(expression).unwrap();
+        let format = Delimited::default();
+        let source = Source::Delimited(Box::new(DelimitedSource::new(&format, statement.fields.clone())));
+        let sink = Sink::of(Format::Delimited(format)).unwrap();
+        Execution::new(statement, source, sink, Moment::utc(jiff::Timestamp::UNIX_EPOCH), 1_000_000)
+    }
+
+    #[test]
+    fn nothing_more_is_done_before_what_was_written_is_taken() {
+        let columns = ["_1"; 49].join(", ");
+        let mut execution = execution(&format!("SELECT {columns} FROM BlobStorage"));
+        let chunk = Bytes::from("0123456789\n".repeat(20_000));
+        execution.feed(chunk);
+        let (mut taken, mut pieces) = (0, 0);
+        while execution.work() == Need::Output {
+            assert_eq!(execution.work(), Need::Output);
+            let piece = execution.take().len();
+            // The first piece has the header of the container too.
+            assert!((256 * 1024..258 * 1024).contains(&piece), "{piece}");
+            taken += piece;
+            pieces += 1;
+        }
+        assert_eq!((execution.work(), pieces), (Need::Input, 41));
+        execution.feed(Bytes::new());
+        assert_eq!((execution.work(), execution.work()), (Need::Nothing, Need::Nothing));
+        taken += execution.take().len();
+        assert!(taken > 20_000 * 49 * 11);
+    }
+
+    #[test]
+    fn a_query_ends_as_soon_as_its_limit_is_reached() {
+        let mut execution = execution("SELECT _1 FROM BlobStorage WHERE _1 <> '2' LIMIT 2");
+        execution.feed(Bytes::from_static(b"1\n2\n3\n4\n"));
+        assert_eq!(execution.work(), Need::Nothing);
+        let answer = execution.take();
+        assert!(answer.windows(4).any(|bytes| bytes == b"1\n3\n") && !answer.contains(&b'4'));
+    }
+}

@@ -75,3 +75,61 @@ impl ArrowSink {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    use super::*;
+
+    /// What the reference implementation reads as two rows of an int64 `n` and a string `s`, 7 and "ab", then 8 and
+    /// null.
+    const STREAM: &str = "/////7AAAAAUAAAAAAAAAAwAFAAGAAUACAAMAAwAAAAAAQQAFAAAAAAAAAAAAAAACAAIAAAABAAIAAAABAAAAAIAAABAAAAABAAA\
+        ANj///8AAAUBFAAAAAwAAAAQAAAABAAEAAQAAAAAAAAAAQAAAHMAAAAQABQAEAAHAAYADAAAAAgAEAAAAAAAAgEgAAAAEAAAABwA\
+        AAAIAAwACAAHAAgAAAAAAAABQAAAAAAAAAABAAAAbgAAAP/////IAAAAFAAAAAAAAAAMABYABgAFAAgADAAMAAAAAAMEABgAAAA4\
+        AAAAAAAAAAAACgAYAAwACAAEAAoAAAAUAAAAaAAAAAIAAAAAAAAAAAAAAAUAAAAAAAAAAAAAAAEAAAAAAAAACAAAAAAAAAAQAAAA\
+        AAAAABgAAAAAAAAAAQAAAAAAAAAgAAAAAAAAAAwAAAAAAAAAMAAAAAAAAAACAAAAAAAAAAAAAAACAAAAAgAAAAAAAAAAAAAAAAAA\
+        AAIAAAAAAAAAAQAAAAAAAAADAAAAAAAAAAcAAAAAAAAACAAAAAAAAAABAAAAAAAAAAAAAAACAAAAAgAAAAAAAABhYgAAAAAAAP//\
+        //8AAAAA";
+
+    fn field(kind: &str, name: &str) -> ArrowField {
+        ArrowField { kind: kind.to_owned(), name: name.to_owned(), ..ArrowField::default() }
+    }
+
+    #[test]
+    fn a_stream_has_these_bytes() {
+        let mut sink = ArrowSink::of(&[field("int64", "n"), field("string", "s")]).unwrap();
+        let mut out = Vec::new();
+        sink.write(&mut out, &[Value::Integer(7), Value::Text("ab".into())]).unwrap();
+        assert_eq!(sink.write(&mut out, &[Value::Text("x".into()), Value::Null]), Err(RowError::InvalidTypeConversion));
+        assert_eq!(sink.write(&mut out, &[Value::Null]), Err(RowError::InvalidColumnOrdinal));
+        sink.write(&mut out, &[Value::Text("8".into()), Value::Missing]).unwrap();
+        assert!(out.is_empty());
+        sink.end(&mut out);
+        assert_eq!(STANDARD.encode(out), STREAM);
+    }
+
+    #[test]
+    fn batches_end_with_their_rows_or_bytes() {
+        let mut sink = ArrowSink::of(&[field("string", "")]).unwrap();
+        let mut out = Vec::new();
+        for _ in 0..BATCH_ROWS {
+            assert!(out.is_empty());
+            sink.write(&mut out, &[Value::Text("x".into())]).unwrap();
+        }
+        let before = out.len();
+        assert!(before > BATCH_ROWS);
+        sink.write(&mut out, &[Value::Text("y".repeat(BATCH_BYTES).into())]).unwrap();
+        assert!(out.len() > before + BATCH_BYTES);
+    }
+
+    #[test]
+    fn columns_that_there_are_not_are_refused() {
+        let decimal = |precision, scale| ArrowField { precision, scale, ..field("decimal", "d") };
+        for fields in [vec![], vec![field("int32", "n")], vec![decimal(None, None)], vec![decimal(Some(39), None)]] {
+            assert!(ArrowSink::of(&fields).is_err(), "{fields:?}");
+        }
+        assert!(ArrowSink::of(&[decimal(Some(38), Some(2)), field("timestamp[ms]", "t")]).is_ok());
+    }
+}

@@ -197,7 +197,9 @@ impl<'r> Row<'r> {
             }
             Self::Json { value, .. } => Ok((Names::Ordinals, vec![Value::of_json(value)])),
             #[cfg(feature = "parquet")]
-            Self::Columns { names, values, .. } => Ok((Names::Given(names), values.to_vec())),
+            Self::Columns { names, values, .. } => {
+                Ok((Names::Given(names), values.iter().map(Value::borrowed).collect()))
+            }
         }
     }
 }
@@ -217,8 +219,7 @@ impl Record for Row<'_> {
                         walk(json, &field.rest).map_or(Value::Missing, Value::of_json)
                     }
                     (_, Some(field)) if !field.rest.is_empty() => Value::Missing,
-                    (Value::Text(text), _) => Value::Text(std::borrow::Cow::Borrowed(text)),
-                    (value, _) => value.clone(),
+                    (value, _) => value.borrowed(),
                 })
             }
         }
