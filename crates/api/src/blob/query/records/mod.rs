@@ -6,6 +6,8 @@ mod json;
 #[cfg(feature = "parquet")]
 mod parquet;
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use serde_json::Value as Json;
 
@@ -176,7 +178,7 @@ impl Names<'_> {
     }
 
     /// The name of the field at `index`.
-    pub(super) fn get(&self, index: usize) -> std::borrow::Cow<'_, str> {
+    pub(super) fn get(&self, index: usize) -> Cow<'_, str> {
         let given = match self {
             Self::Ordinals => None,
             Self::Given(names) => names.get(index).map(String::as_str),
