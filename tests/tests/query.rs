@@ -1,5 +1,12 @@
 //! Query Blob Contents, over a real socket.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on fails loudly"
+)]
+
 mod query {
     pub(crate) mod avro;
     mod formats;

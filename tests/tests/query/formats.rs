@@ -136,3 +136,12 @@ async fn separators_that_the_input_has_are_known() {
     let expected = "{\"name\":\"owner\"}\n{}\n{\"name\":\"owner\"}\n";
     assert_eq!(results(&blob, "SELECT name from BlobStorage", &json(";"), JSON).await, expected);
 }
+
+#[tokio::test]
+async fn all_headers_are_written_though_the_first_record_has_fewer_fields() {
+    let lazuli = Lazuli::start().await;
+    let blob = lazuli.container("data").await.blob("data");
+    blob.put("a,b,c\n1\n1,2,3,4\n").await.expect(201);
+    let all = results(&blob, "SELECT * FROM BlobStorage", CSV_WITH_HEADERS, "").await;
+    assert_eq!(all, "a,b,c\n1\n1,2,3,4\n");
+}

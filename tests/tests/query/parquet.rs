@@ -95,6 +95,22 @@ async fn parquet_is_selected_from() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_in_many_blocks_is_read_in_places() {
+    let lazuli = Lazuli::start().await;
+    let blob = lazuli.container("data").await.blob("things.parquet");
+    let content = file(3000, Compression::UNCOMPRESSED);
+    let ids: Vec<String> = (0..content.len().div_ceil(5000)).map(|block| format!("{block:04}")).collect();
+    for (id, block) in ids.iter().zip(content.chunks(5000)) {
+        blob.put_block(id, block.to_vec()).await.expect(201);
+    }
+    blob.put_block_list(&ids.iter().map(String::as_str).collect::<Vec<_>>()).await.expect(201);
+    let expected = "3000,4498500,name 998\n";
+    let aggregates = "SELECT COUNT(*), SUM(id), MAX(name) FROM BlobStorage";
+    let found = results(&blob, aggregates, PARQUET, "").await;
+    assert_eq!(found, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_file_ends_the_query_with_an_error() {
     let lazuli = Lazuli::start().await;
     let blob = lazuli.container("data").await.blob("things.parquet");

@@ -22,7 +22,7 @@ async fn bad_requests_are_refused_before_anything_is_read() {
         (sql("SELECT * FROM BlobStorage").replace("SQL", "KQL"), 400, "InvalidXmlNodeValue"),
         (format("<Type>avro</Type>"), 400, "InvalidXmlNodeValue"),
         (format(arrow), 400, "InvalidXmlNodeValue"),
-        (body("SELECT * FROM BlobStorage", "", arrow), 501, "NotImplemented"),
+        (body("SELECT * FROM BlobStorage", "", &arrow.replace("int64", "int65")), 400, "InvalidXmlNodeValue"),
         (body("SELECT * FROM BlobStorage", "", "<Type>parquet</Type>"), 400, "InvalidXmlNodeValue"),
         (sql("SELEKT * FROM BlobStorage"), 400, processing),
         (sql("SELECT * FROM Elsewhere"), 400, processing),

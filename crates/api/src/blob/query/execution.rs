@@ -148,11 +148,11 @@ impl Execution {
                     return Ok(true);
                 }
                 let (names, values) = row.all()?;
-                self.sink.write(out, &names, &values);
+                self.sink.write(out, &names, &values)?;
             }
             Select::Columns(columns) => {
                 let values: Result<Vec<_>, _> = columns.iter().map(|column| scope.value(&column.expression)).collect();
-                self.sink.write(out, &Names::Given(&self.names), &values?);
+                self.sink.write(out, &Names::Given(&self.names), &values?)?;
             }
             Select::Aggregates(columns) => {
                 self.aggregates.add(columns, scope)?;
@@ -164,7 +164,7 @@ impl Execution {
                     return Ok(false);
                 }
                 let size = end - std::mem::replace(&mut self.batch, end);
-                self.sink.write(out, &Names::Ordinals, &[size_value(size)]);
+                self.sink.write(out, &Names::Ordinals, &[size_value(size)])?;
             }
         }
         Ok(true)
@@ -172,20 +172,25 @@ impl Execution {
 
     /// Writes what is known only at the end of the blob.
     fn last(&mut self) {
-        match &self.statement.select {
+        let out = &mut self.frames.data;
+        let written = match &self.statement.select {
             Select::Aggregates(columns) if self.left > 0 => {
                 let results = self.aggregates.results(columns);
-                self.sink.write(&mut self.frames.data, &Names::Given(&self.names), &results);
+                self.sink.write(out, &Names::Given(&self.names), &results)
             }
             Select::Split(_) if self.batch < self.total => {
                 let size = self.total - self.batch;
-                self.sink.write(&mut self.frames.data, &Names::Ordinals, &[size_value(size)]);
+                self.sink.write(out, &Names::Ordinals, &[size_value(size)])
             }
-            _ => {}
+            _ => Ok(()),
+        };
+        if let Err(error) = written {
+            self.frames.fault(&Fault::of_row(&error, self.source.position()));
         }
     }
 
     fn finish(&mut self) -> Need {
+        self.sink.end(&mut self.frames.data);
         self.frames.progress(self.source.scanned());
         self.frames.end();
         self.done = true;
@@ -206,4 +211,50 @@ fn names(select: &Select) -> Vec<String> {
     };
     let called = |(index, name): (usize, Option<&String>)| name.cloned().unwrap_or_else(|| format!("_{}", index + 1));
     given.into_iter().enumerate().map(called).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::records::DelimitedSource;
+    use super::super::request::{Delimited, Format};
+    use super::*;
+
+    fn execution(expression: &str) -> Execution {
+        let statement = super::super::sql::parse(expression).unwrap();
+        let format = Delimited::default();
+        let source = Source::Delimited(Box::new(DelimitedSource::new(&format, statement.fields.clone())));
+        let sink = Sink::of(Format::Delimited(format)).unwrap();
+        Execution::new(statement, source, sink, Moment::utc(jiff::Timestamp::UNIX_EPOCH), 1_000_000)
+    }
+
+    #[test]
+    fn nothing_more_is_done_before_what_was_written_is_taken() {
+        let columns = ["_1"; 49].join(", ");
+        let mut execution = execution(&format!("SELECT {columns} FROM BlobStorage"));
+        let chunk = Bytes::from("0123456789\n".repeat(20_000));
+        execution.feed(chunk);
+        let (mut taken, mut pieces) = (0, 0);
+        while execution.work() == Need::Output {
+            assert_eq!(execution.work(), Need::Output);
+            let piece = execution.take().len();
+            // The first piece has the header of the container too.
+            assert!((256 * 1024..258 * 1024).contains(&piece), "{piece}");
+            taken += piece;
+            pieces += 1;
+        }
+        assert_eq!((execution.work(), pieces), (Need::Input, 41));
+        execution.feed(Bytes::new());
+        assert_eq!((execution.work(), execution.work()), (Need::Nothing, Need::Nothing));
+        taken += execution.take().len();
+        assert!(taken > 20_000 * 49 * 11);
+    }
+
+    #[test]
+    fn a_query_ends_as_soon_as_its_limit_is_reached() {
+        let mut execution = execution("SELECT _1 FROM BlobStorage WHERE _1 <> '2' LIMIT 2");
+        execution.feed(Bytes::from_static(b"1\n2\n3\n4\n"));
+        assert_eq!(execution.work(), Need::Nothing);
+        let answer = execution.take();
+        assert!(answer.windows(4).any(|bytes| bytes == b"1\n3\n") && !answer.contains(&b'4'));
+    }
 }

@@ -80,21 +80,15 @@ fn understood(body: &[u8]) -> Result<(QueryRequest, Statement), Problem> {
 /// Sees to it that records of this format have what the statement asks for.
 fn suit(input: &Format, statement: &Statement) -> Result<(), Problem> {
     let fields = &statement.fields;
-    if let Format::Json { .. } = input {
-        return match statement.select {
-            Select::Split(_) => Err(unprocessable("sys.split is for delimited text")),
-            _ => Ok(()),
-        };
+    if let Select::Split(_) = statement.select
+        && !matches!(input, Format::Delimited(_))
+    {
+        return Err(unprocessable("sys.split is for delimited text"));
     }
-    if !statement.from.is_empty() {
+    if !statement.from.is_empty() && !matches!(input, Format::Json { .. }) {
         return Err(unprocessable("only JSON has records below BlobStorage"));
     }
-    let Format::Delimited(format) = input else {
-        return match statement.select {
-            Select::Split(_) => Err(unprocessable("sys.split is for delimited text")),
-            _ => Ok(()),
-        };
-    };
+    let Format::Delimited(format) = input else { return Ok(()) };
     if fields.iter().any(|field| !field.rest.is_empty()) {
         return Err(unprocessable("fields of delimited text have no members"));
     }

@@ -1,10 +1,13 @@
 //! What results are written as.
 
+mod arrow;
 mod delimited;
 mod json;
 
+use self::arrow::ArrowSink;
 use super::records::Names;
 use super::request::{Delimited, Format};
+use super::sql::RowError;
 use super::sql::value::Value;
 use crate::error::Problem;
 
@@ -22,27 +25,29 @@ pub(super) enum Sink {
         /// What stands behind each.
         separator: String,
     },
+    /// Arrow.
+    Arrow(ArrowSink),
 }
 
 impl Sink {
     /// The sink for results in `format`.
     ///
-    /// Refuses `NotImplemented` for Arrow.
+    /// Refuses `InvalidXmlNodeValue` for columns that Arrow does not have.
     pub(super) fn of(format: Format) -> Result<Self, Problem> {
         match format {
             Format::Delimited(format) => Ok(Self::Delimited { header_due: format.headers, format }),
             Format::Json { separator } => Ok(Self::Json { separator }),
-            Format::Arrow(_) => Err(Problem::not_implemented("A query with Arrow output")),
+            Format::Arrow(fields) => Ok(Self::Arrow(ArrowSink::of(&fields)?)),
             Format::Parquet => Err(Problem::not_implemented("A query with Parquet output")),
         }
     }
 
-    /// Writes a result.
-    pub(super) fn write(&mut self, out: &mut Vec<u8>, names: &Names<'_>, values: &[Value<'_>]) {
+    /// Writes a result, or nothing if it cannot be what its column is.
+    pub(super) fn write(&mut self, out: &mut Vec<u8>, names: &Names<'_>, values: &[Value<'_>]) -> Result<(), RowError> {
         match self {
             Self::Delimited { format, header_due } => {
                 if std::mem::take(header_due) {
-                    let names: Vec<_> = (0..values.len()).map(|index| names.get(index)).collect();
+                    let names: Vec<_> = (0..values.len().max(names.known())).map(|index| names.get(index)).collect();
                     delimited::record(out, format, names.iter().map(|name| Some(name.as_ref())));
                 }
                 let texts: Vec<_> = values.iter().map(Value::text).collect();
@@ -52,6 +57,15 @@ impl Sink {
                 json::object(out, names, values);
                 out.extend_from_slice(separator.as_bytes());
             }
+            Self::Arrow(sink) => return sink.write(out, values),
+        }
+        Ok(())
+    }
+
+    /// Writes what comes behind the last result.
+    pub(super) fn end(&mut self, out: &mut Vec<u8>) {
+        if let Self::Arrow(sink) = self {
+            sink.end(out);
         }
     }
 

@@ -156,7 +156,6 @@ impl JsonSource {
                 (b'[', List::None) => self.list = List::Begun,
                 (b']', List::Begun | List::Comma) => self.list = List::None,
                 (b',', List::Comma) => self.list = List::Element,
-                (_, List::None) if self.separator.as_bytes().contains(&byte) => {}
                 (b'{', List::None)
                 | (b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n', List::Begun | List::Element) => {
                     self.text.clear();
@@ -168,6 +167,7 @@ impl JsonSource {
                     }
                     return Next::Record;
                 }
+                (_, List::None) if self.separator.as_bytes().contains(&byte) => {}
                 (byte, list) => {
                     let due = if list == List::Comma { "',', or ']'" } else { "'{', or '['" };
                     let token = char::from(byte).escape_default();

@@ -6,6 +6,8 @@ mod json;
 #[cfg(feature = "parquet")]
 mod parquet;
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use serde_json::Value as Json;
 
@@ -166,8 +168,17 @@ pub(super) enum Names<'n> {
 }
 
 impl Names<'_> {
+    /// How many names there are beside ordinals.
+    pub(super) fn known(&self) -> usize {
+        match self {
+            Self::Ordinals => 0,
+            Self::Given(names) => names.len(),
+            Self::Keys(keys) => keys.len(),
+        }
+    }
+
     /// The name of the field at `index`.
-    pub(super) fn get(&self, index: usize) -> std::borrow::Cow<'_, str> {
+    pub(super) fn get(&self, index: usize) -> Cow<'_, str> {
         let given = match self {
             Self::Ordinals => None,
             Self::Given(names) => names.get(index).map(String::as_str),
@@ -188,7 +199,9 @@ impl<'r> Row<'r> {
             }
             Self::Json { value, .. } => Ok((Names::Ordinals, vec![Value::of_json(value)])),
             #[cfg(feature = "parquet")]
-            Self::Columns { names, values, .. } => Ok((Names::Given(names), values.to_vec())),
+            Self::Columns { names, values, .. } => {
+                Ok((Names::Given(names), values.iter().map(Value::borrowed).collect()))
+            }
         }
     }
 }
@@ -208,8 +221,7 @@ impl Record for Row<'_> {
                         walk(json, &field.rest).map_or(Value::Missing, Value::of_json)
                     }
                     (_, Some(field)) if !field.rest.is_empty() => Value::Missing,
-                    (Value::Text(text), _) => Value::Text(std::borrow::Cow::Borrowed(text)),
-                    (value, _) => value.clone(),
+                    (value, _) => value.borrowed(),
                 })
             }
         }

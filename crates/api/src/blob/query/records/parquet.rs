@@ -1,6 +1,7 @@
 //! Rows of Parquet. The format is read from its end and in places, so the source reads the blob by itself: page by
 //! page, only of the columns that the statement names.
 
+use std::borrow::Cow;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -242,9 +243,7 @@ fn value(field: &Field) -> Value<'static> {
         Field::Bytes(bytes) => Value::Text(bytes_text(bytes.data()).into()),
         Field::TimestampMillis(millis) => moment(Timestamp::from_millisecond(*millis)),
         Field::TimestampMicros(micros) => moment(Timestamp::from_microsecond(*micros)),
-        Field::Group(_) | Field::ListInternal(_) | Field::MapInternal(_) => {
-            Value::Json(std::borrow::Cow::Owned(json(field)))
-        }
+        Field::Group(_) | Field::ListInternal(_) | Field::MapInternal(_) => Value::Json(Cow::Owned(json(field))),
         // Dates and times of day.
         other => Value::Text(other.to_string().into()),
     }
@@ -268,7 +267,7 @@ fn json(field: &Field) -> Json {
         Field::Group(row) => group(row),
         Field::ListInternal(list) => list.elements().iter().map(json).collect(),
         Field::MapInternal(map) => {
-            let key = |key: &Field| value(key).text().map(std::borrow::Cow::into_owned).unwrap_or_default();
+            let key = |key: &Field| value(key).text().map(Cow::into_owned).unwrap_or_default();
             map.entries().iter().map(|(name, member)| (key(name), json(member))).collect()
         }
         plain => match value(plain) {

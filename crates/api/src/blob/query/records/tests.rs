@@ -1,6 +1,7 @@
 //! What is a record, whatever pieces the bytes come in.
 
 use bytes::Bytes;
+use proptest::prelude::*;
 
 use super::*;
 use crate::blob::query::request::Delimited;
@@ -193,5 +194,30 @@ fn a_record_too_large_to_be_held_ends_the_query() {
     for (bytes, source) in [(&long, delimited()), (&many, delimited()), (&object, json()), (&values, json())] {
         let (_, fault) = in_pieces(bytes, source, 256 * 1024);
         assert_eq!(fault.map(|fault| (fault.fatal, fault.name)), Some((true, "RecordTooLarge")));
+    }
+}
+
+proptest! {
+    #[test]
+    fn delimited_text_is_the_same_in_all_pieces(text in "[a,;'\"\\\\\r\n]{0,40}", size in 1_usize..20, odd in any::<bool>()) {
+        let odd_format = Delimited { column: b';', quote: Some(b'\''), escape: Some(b'\\'), ..Delimited::default() };
+        let format = if odd { odd_format } else { Delimited::default() };
+        let source = || Source::Delimited(Box::new(DelimitedSource::new(&format, Vec::new())));
+        prop_assert_eq!(in_pieces(text.as_bytes(), source(), size), in_pieces(text.as_bytes(), source(), 64));
+    }
+
+    #[test]
+    fn json_is_the_same_in_all_pieces(text in "[\\[\\]{}:,1\"\\\\ tn]{0,40}", size in 1_usize..20) {
+        let source = || Source::Json(Box::new(JsonSource::new("\n", Vec::new(), Vec::new())));
+        prop_assert_eq!(in_pieces(text.as_bytes(), source(), size), in_pieces(text.as_bytes(), source(), 64));
+    }
+
+    #[test]
+    fn documents_come_back_in_their_order(numbers in proptest::collection::vec(any::<i64>(), 0..20), list in any::<bool>()) {
+        let documents: Vec<String> = numbers.iter().map(|number| format!("{{\"n\": {number}}}")).collect();
+        let text = if list { format!("[{}]", documents.join(",")) } else { documents.join("\n") };
+        let source = Source::Json(Box::new(JsonSource::new("\n", Vec::new(), Vec::new())));
+        let expected: Vec<_> = numbers.iter().map(|number| vec![format!("n={number}")]).collect();
+        prop_assert_eq!(in_pieces(text.as_bytes(), source, 7), (expected, None));
     }
 }

@@ -182,6 +182,7 @@ impl Parser {
             }
         }
         let path = FieldPath { name, rest };
+        // Repeated names are mostly among the first; further ones are not worth a search.
         let known = self.fields.iter().take(COLUMNS_MAX).position(|field| *field == path);
         Ok(Expression::Field(known.unwrap_or_else(|| {
             self.fields.push(path);

@@ -64,6 +64,20 @@ impl<'v> Value<'v> {
         }
     }
 
+    /// The same value, held elsewhere.
+    pub fn borrowed(&self) -> Value<'_> {
+        match self {
+            Self::Missing => Value::Missing,
+            Self::Null => Value::Null,
+            Self::Boolean(boolean) => Value::Boolean(*boolean),
+            Self::Integer(integer) => Value::Integer(*integer),
+            Self::Float(float) => Value::Float(*float),
+            Self::Text(text) => Value::Text(Cow::Borrowed(text)),
+            Self::Moment(moment) => Value::Moment(*moment),
+            Self::Json(json) => Value::Json(Cow::Borrowed(json)),
+        }
+    }
+
     /// The same value, on its own.
     pub fn into_owned(self) -> Value<'static> {
         match self {
