@@ -187,6 +187,21 @@ impl Blob {
         self.request("GET", "?comp=blocklist&blocklisttype=all")
     }
 
+    /// Put Blob, an append blob.
+    pub fn create_append(&self) -> Request {
+        self.request("PUT", "").header("x-ms-blob-type", "AppendBlob")
+    }
+
+    /// Append Block.
+    pub fn append(&self, block: impl Into<Bytes>) -> Request {
+        self.request("PUT", "?comp=appendblock").body(block)
+    }
+
+    /// Append Blob Seal.
+    pub fn seal(&self) -> Request {
+        self.request("PUT", "?comp=seal")
+    }
+
     /// Acquires a lease of `seconds`, -1 for an endless one.
     pub fn acquire_lease(&self, seconds: i32) -> Request {
         let request = self.request("PUT", "?comp=lease").header("x-ms-lease-action", "acquire");

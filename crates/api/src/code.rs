@@ -34,6 +34,7 @@ macro_rules! codes {
 }
 
 codes! {
+    AppendPositionConditionNotMet 412 "The append position condition specified was not met.";
     AuthenticationFailed 403 "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly, including the signature.";
     AuthorizationFailure 403 "This request is not authorized to perform this operation.";
     AuthorizationPermissionMismatch 403 "This request is not authorized to perform this operation using this permission.";
@@ -42,6 +43,7 @@ codes! {
     AuthorizationServiceMismatch 403 "This request is not authorized to perform this operation using this service.";
     AuthorizationSourceIPMismatch 403 "This request is not authorized to perform this operation using this source IP.";
     BlobAlreadyExists 409 "The specified blob already exists.";
+    BlobIsSealed 409 "The specified blob is sealed and its contents can't be modified unless the blob is re-created after a delete.";
     BlobNotFound 404 "The specified blob does not exist.";
     BlobSnapshotNotSoftDeleted 409 "The specified snapshot or version is not soft-deleted.";
     BlockCountExceedsLimit 409 "The uncommitted block count cannot exceed the maximum limit of 100,000 blocks.";
@@ -88,6 +90,7 @@ codes! {
     LeaseNotPresentWithBlobOperation 412 "There is currently no lease on the blob.";
     LeaseNotPresentWithContainerOperation 412 "There is currently no lease on the container.";
     LeaseNotPresentWithLeaseOperation 409 "There is currently no lease on the resource.";
+    MaxBlobSizeConditionNotMet 412 "The max blob size condition specified was not met.";
     Md5Mismatch 400 "The MD5 value specified in the request did not match the MD5 value calculated by the server.";
     MessageNotFound 404 "The specified message does not exist.";
     MessageTooLarge 400 "The message exceeds the maximum allowed size.";
@@ -150,7 +153,10 @@ impl From<Refusal> for Code {
             Refusal::LeaseBrokenNoRenew => Self::LeaseIsBrokenAndCannotBeRenewed,
             Refusal::BlockUnknown => Self::InvalidBlockList,
             Refusal::BlockIdLengthDiffers => Self::InvalidBlobOrBlock,
-            Refusal::BlocksTooMany => Self::BlockCountExceedsLimit,
+            Refusal::BlocksTooMany | Refusal::AppendsTooMany => Self::BlockCountExceedsLimit,
+            Refusal::AppendPositionDiffers => Self::AppendPositionConditionNotMet,
+            Refusal::LengthOverMax => Self::MaxBlobSizeConditionNotMet,
+            Refusal::BlobSealed => Self::BlobIsSealed,
             Refusal::RangeOutside { .. } => Self::InvalidRange,
             Refusal::QueueNotFound => Self::QueueNotFound,
             Refusal::QueueExists => Self::QueueAlreadyExists,

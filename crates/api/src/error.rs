@@ -108,6 +108,8 @@ impl From<Error> for Problem {
             Error::Refused(refusal @ Refusal::VisibleAfterExpiry) => Self::new(refusal.into())
                 .saying("The message would be invisible until after its end.")
                 .detail("QueryParameterName", "visibilitytimeout"),
+            Error::Refused(Refusal::AppendsTooMany) => Self::new(Code::BlockCountExceedsLimit)
+                .saying("The committed block count cannot exceed the maximum limit of 50,000 blocks."),
             Error::Refused(refusal) => Self::new(refusal.into()),
             Error::Busy => Self::new(Code::ServerBusy),
             Error::Storage(StoreError::Full) => Self::new(Code::InsufficientStorage),

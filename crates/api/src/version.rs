@@ -52,6 +52,9 @@ impl Version {
     /// The first with headers and parameters in user delegation signatures.
     pub const V2026_04_06: Self = Self::of(2026, 4, 6);
 
+    /// The first with blocks of 100 MiB in append blobs.
+    pub const V2022_11_02: Self = Self::of(2022, 11, 2);
+
     /// What an anonymous request without a version speaks.
     pub const ANONYMOUS_DEFAULT: Self = Self::of(2009, 9, 19);
     /// The newest known one; what a signed request without a version speaks.

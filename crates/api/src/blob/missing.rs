@@ -39,10 +39,7 @@ missing! {
     QUERY "Blob_Query" Read;
     PUT_FROM_URL "BlockBlob_PutBlobFromUrl" Create;
     PUT_BLOCK_FROM_URL "BlockBlob_StageBlockFromURL" Create;
-    PUT_APPEND "AppendBlob_Create" Create;
-    APPEND "AppendBlob_AppendBlock" Add;
     APPEND_FROM_URL "AppendBlob_AppendBlockFromUrl" Add;
-    SEAL "AppendBlob_Seal" Write;
     PUT_PAGE_BLOB "PageBlob_Create" Create;
     PUT_PAGE "PageBlob_UploadPages" Write;
     CLEAR_PAGE "PageBlob_ClearPages" Write;
@@ -64,7 +61,6 @@ pub(super) const ROUTES: &[Route] = &[
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIs(KIND, "BlockBlob")], &PUT_FROM_URL),
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIsNot(KIND, "BlockBlob"), HeaderIs(SYNC, "true")], &COPY_SYNC),
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIsNot(KIND, "BlockBlob"), HeaderIsNot(SYNC, "true")], &COPY),
-    Route::blob(PUT, "", &[NoHeader(SOURCE), HeaderIs(KIND, "AppendBlob")], &PUT_APPEND),
     Route::blob(PUT, "", &[NoHeader(SOURCE), HeaderIs(KIND, "PageBlob")], &PUT_PAGE_BLOB),
     Route::blob(PUT, "copy", &[], &COPY_ABORT),
     Route::blob(PUT, "tier", &[], &SET_TIER),
@@ -74,9 +70,7 @@ pub(super) const ROUTES: &[Route] = &[
     Route::blob(PUT, "legalhold", &[], &SET_LEGAL_HOLD),
     Route::blob(POST, "query", &[], &QUERY),
     Route::blob(PUT, "block", &[Header(SOURCE)], &PUT_BLOCK_FROM_URL),
-    Route::blob(PUT, "appendblock", &[NoHeader(SOURCE)], &APPEND),
     Route::blob(PUT, "appendblock", &[Header(SOURCE)], &APPEND_FROM_URL),
-    Route::blob(PUT, "seal", &[], &SEAL),
     Route::blob(PUT, "page", &[HeaderIs(PAGE_WRITE, "update"), NoHeader(SOURCE)], &PUT_PAGE),
     Route::blob(PUT, "page", &[HeaderIs(PAGE_WRITE, "update"), Header(SOURCE)], &PUT_PAGE_FROM_URL),
     Route::blob(PUT, "page", &[HeaderIs(PAGE_WRITE, "clear")], &CLEAR_PAGE),

@@ -133,12 +133,10 @@ async fn get_properties(call: Call) -> Result<Answer, Problem> {
 fn described(answer: Answer, blob: &BlobView) -> Answer {
     let answer = etag::onto(answer, blob.etag)
         .header("accept-ranges", "bytes")
-        .header("x-ms-blob-type", kind::name(blob.kind))
         .header("x-ms-creation-time", date::rfc1123(blob.created))
         .header("x-ms-server-encrypted", "true")
-        .header("x-ms-access-tier", "Hot")
-        .header("x-ms-access-tier-inferred", "true")
         .header_opt("x-ms-tag-count", (blob.tags > 0).then(|| blob.tags.to_string()));
+    let answer = kind::onto(answer, blob.kind);
     let answer = metadata::onto(properties::onto(answer, &blob.http), &blob.metadata);
     let answer = part::version_onto(answer, blob.version);
     if blob.part != Part::Base {

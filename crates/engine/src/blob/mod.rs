@@ -1,5 +1,6 @@
 //! Containers and blobs: the operations, each a function from a typed request to a typed answer.
 
+pub mod append;
 pub mod blocks;
 pub mod container;
 pub mod content;
@@ -15,7 +16,10 @@ mod assembly;
 pub(crate) mod erase;
 mod keep;
 mod layers;
+mod log;
 mod state;
+#[cfg(test)]
+mod testing;
 
 pub(crate) use assembly::expire as expire_list;
 pub(crate) use layers::{expire as expire_deleted, expire_removed, sweep_on};
