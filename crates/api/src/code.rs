@@ -70,6 +70,7 @@ codes! {
     InvalidMarker 400 "The specified marker is invalid.";
     InvalidMd5 400 "The MD5 value specified in the request is invalid. It must be 128 bits and Base64-encoded.";
     InvalidMetadata 400 "The metadata specified is invalid. It has characters that are not permitted.";
+    InvalidPageRange 416 "The page range specified is invalid.";
     InvalidQueryParameterValue 400 "Value for one of the query parameters specified in the request URI is invalid.";
     InvalidRange 416 "The range specified is invalid for the current size of the resource.";
     InvalidResourceName 400 "The specified resource name contains invalid characters.";
@@ -111,9 +112,12 @@ codes! {
     QueueAlreadyExists 409 "The specified queue already exists.";
     QueueNotFound 404 "The specified queue does not exist.";
     PermanentDeleteNotEnabled 409 "Permanent delete is not enabled for the storage account.";
+    PreviousSnapshotNotFound 409 "The previous snapshot is not found.";
     RequestBodyTooLarge 413 "The request body is too large and exceeds the maximum permissible limit.";
     RequestUrlFailedToParse 400 "The url in the request could not be parsed.";
     ResourceNotFound 404 "The specified resource does not exist.";
+    SequenceNumberConditionNotMet 412 "The sequence number condition specified was not met.";
+    SequenceNumberIncrementTooLarge 409 "The sequence number increment cannot be performed because it would result in overflow of the sequence number.";
     ServerBusy 503 "The server is currently unable to receive requests. Please retry your request.";
     UnauthorizedBlobOverwrite 403 "This request is not authorized to perform blob overwrites.";
     SnapshotsPresent 409 "This operation is not permitted because the blob has snapshots.";
@@ -157,6 +161,11 @@ impl From<Refusal> for Code {
             Refusal::AppendPositionDiffers => Self::AppendPositionConditionNotMet,
             Refusal::LengthOverMax => Self::MaxBlobSizeConditionNotMet,
             Refusal::BlobSealed => Self::BlobIsSealed,
+            Refusal::PagesOutside => Self::InvalidPageRange,
+            Refusal::SequenceConditionFailed => Self::SequenceNumberConditionNotMet,
+            Refusal::SequenceTooLarge => Self::SequenceNumberIncrementTooLarge,
+            Refusal::PreviousNotFound => Self::PreviousSnapshotNotFound,
+            Refusal::PageListTooLong => Self::OutOfRangeInput,
             Refusal::RangeOutside { .. } => Self::InvalidRange,
             Refusal::QueueNotFound => Self::QueueNotFound,
             Refusal::QueueExists => Self::QueueAlreadyExists,

@@ -43,6 +43,8 @@ impl Version {
     pub const V2019_12_12: Self = Self::of(2019, 12, 12);
     /// The first with shared access signatures for directories.
     pub const V2020_02_10: Self = Self::of(2020, 2, 10);
+    /// The first that lists page ranges in parts.
+    pub const V2020_10_02: Self = Self::of(2020, 10, 2);
     /// The first with encryption scopes in shared access signatures.
     pub const V2020_12_06: Self = Self::of(2020, 12, 6);
     /// The first that escapes names which XML cannot carry.

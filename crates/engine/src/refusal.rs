@@ -84,6 +84,16 @@ pub enum Refusal {
     LengthOverMax,
     /// The append blob is sealed.
     BlobSealed,
+    /// Pages that lie beyond the end of the blob.
+    PagesOutside,
+    /// A condition on the sequence number failed.
+    SequenceConditionFailed,
+    /// The sequence number cannot become larger.
+    SequenceTooLarge,
+    /// The state to compare with does not exist.
+    PreviousNotFound,
+    /// There are more page ranges than one answer takes.
+    PageListTooLong,
     /// The range begins at or after the end of the content.
     RangeOutside {
         /// The content's length in bytes.

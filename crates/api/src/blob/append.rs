@@ -12,7 +12,7 @@ use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::{HeaderIs, NoHeader};
 use crate::route::{Route, Verb};
 use crate::version::Version;
-use crate::wire::{etag, properties};
+use crate::wire::{etag, page, properties};
 
 const PUT: &[Verb] = &[Verb::Put];
 const MIB: u64 = 1024 * 1024;
@@ -38,6 +38,7 @@ static CREATE: Operation = Operation {
 async fn create(call: Call) -> Result<Answer, Problem> {
     let on = to_write(&call)?;
     bodiless(&call.fields)?;
+    page::no_sequence(&call.fields)?;
     let stored = stored(&call, properties::of_content(&call.fields)?)?;
     let put = append::create(&call.engine, on, stored).await?;
     Ok(written(Answer::created(), put))

@@ -7,6 +7,7 @@ mod container;
 mod listing;
 mod missing;
 mod object;
+mod pages;
 mod removal;
 mod service;
 mod snapshot;
@@ -29,6 +30,7 @@ pub const ROUTES: &[&[Route]] = &[
     snapshot::ROUTES,
     blocks::ROUTES,
     append::ROUTES,
+    pages::ROUTES,
     tags::ROUTES,
     missing::ROUTES,
 ];

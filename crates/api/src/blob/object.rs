@@ -14,7 +14,7 @@ use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::{HeaderIs, NoHeader};
 use crate::route::{Route, Verb};
 use crate::version::Version;
-use crate::wire::{condition, date, digest, etag, kind, lease, metadata, part, properties, tags, unbuilt};
+use crate::wire::{condition, date, digest, etag, kind, lease, metadata, page, part, properties, tags, unbuilt};
 
 const GET_HEAD: &[Verb] = &[Verb::Get, Verb::Head];
 const PUT: &[Verb] = &[Verb::Put];
@@ -99,6 +99,7 @@ fn blob_bytes_max(version: Version) -> u64 {
 
 async fn put_blob(mut call: Call) -> Result<Answer, Problem> {
     let on = to_write(&call)?;
+    page::no_sequence(&call.fields)?;
     let mut stored = stored(&call, properties::of_content(&call.fields)?)?;
     object::check_put(&call.engine, &on)?;
     let content = call.stage_body(true).await?;
@@ -184,6 +185,7 @@ static SET_PROPERTIES: Operation = Operation {
 
 async fn set_properties(call: Call) -> Result<Answer, Problem> {
     let (on, http) = (to_write(&call)?, properties::to_set(&call.fields)?);
+    page::no_sequence(&call.fields)?;
     let set = object::set_http(&call.engine, on, http).await?;
     Ok(etag::onto(Answer::ok(), set.etag))
 }

@@ -18,6 +18,7 @@ pub mod lease;
 pub mod listing;
 pub mod message;
 pub mod metadata;
+pub mod page;
 pub mod part;
 pub mod properties;
 pub mod range;

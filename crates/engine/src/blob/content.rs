@@ -4,18 +4,23 @@
 //! payload never changes, and a list only ever grows beyond the blobs that share it: from then on any later snapshot
 //! shows the same bytes, for as long as the pin holds back the clockwork, and no snapshot is held while a client reads
 //! slowly.
+//!
+//! Pages are written in place. Of a range that is not large all bodies are looked up at once, and pinned themselves.
+//! For a larger one the epoch is pinned inside a transaction: whoever writes later finds the pin and makes a new epoch.
 
-mod spans;
+pub(super) mod spans;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
+use std::sync::LazyLock;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::blob::state;
+use crate::blob::{pages, state};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::payload::pins::Pin;
+use crate::payload::pins::{Pin, Pins};
+use crate::payload::refs::Target;
 use crate::payload::{FRAME_BYTES, INLINE_BYTES_MAX, PayloadId, Piece};
 use crate::range::ByteRange;
 use crate::rows::blob::Content;
@@ -25,6 +30,9 @@ use spans::{Part, Span};
 
 /// Most bytes that a reader hands out at a time.
 const READ_BYTES_MAX: u32 = 256 * 1024;
+
+/// What is handed out where nothing was written.
+static ZEROS: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(vec![0; READ_BYTES_MAX as usize]));
 
 /// A pinned content and a place in it. While it lives, the bytes stay, whatever is written or deleted meanwhile.
 pub struct Reader {
@@ -39,7 +47,7 @@ pub struct Reader {
     spans: VecDeque<Span>,
     /// Pieces of the body that `at` is in, each with the byte of the body at which it begins.
     pieces: Pieces,
-    _pin: Option<Pin>,
+    _pins: Vec<Pin>,
 }
 
 /// Some consecutive pieces of one body.
@@ -49,11 +57,40 @@ struct Pieces {
     ready: VecDeque<(u64, Piece)>,
 }
 
-impl Reader {
-    /// Pins a content of `length` bytes and stands at the beginning of `range`. The view that found the content must
-    /// still be open.
-    pub(super) fn open(engine: &Engine, content: Content, length: u64, range: ByteRange) -> Self {
+/// Keeps a content as it is.
+pub(super) struct Held(Vec<Pin>);
+
+impl Held {
+    /// Pins what the content names. Of pages: inside a transaction that has read it.
+    pub(super) fn by(pins: &Pins, content: Content) -> Self {
         let target = state::content_target(content);
+        Self(target.map(|target| pins.pin(target)).into_iter().collect())
+    }
+}
+
+impl Reader {
+    /// Pins a content of `length` bytes and stands at the beginning of `range`. `view` is the one that found the
+    /// content. None: it has to be held first.
+    pub(super) fn open(
+        engine: &Engine,
+        view: &dyn View,
+        content: Content,
+        length: u64,
+        range: ByteRange,
+    ) -> Result<Option<Self>, StoreError> {
+        let Content::Pages { .. } = content else {
+            let held = Held::by(engine.payloads().pins(), content);
+            return Ok(Some(Self::over(engine, held, content, length, range)));
+        };
+        let Some(spans) = pages::spans(view, content, range)? else { return Ok(None) };
+        let bodies = spans.iter().filter_map(|span| span.part).map(|part| part.payload);
+        let bodies: BTreeSet<_> = bodies.collect();
+        let pins = bodies.into_iter().map(|body| engine.payloads().pin(Target::payload(body))).collect();
+        Ok(Some(Self { spans, ..Self::over(engine, Held(pins), content, length, range) }))
+    }
+
+    /// As [`Self::open`], of a content that is held.
+    pub(super) fn over(engine: &Engine, held: Held, content: Content, length: u64, range: ByteRange) -> Self {
         Self {
             content,
             length,
@@ -61,7 +98,7 @@ impl Reader {
             end: range.first + range.length,
             spans: VecDeque::new(),
             pieces: Pieces::default(),
-            _pin: target.map(|target| engine.payloads().pin(target)),
+            _pins: held.0,
             engine: engine.clone(),
         }
     }
@@ -77,13 +114,14 @@ impl Reader {
             return Ok(None);
         }
         let span = self.span()?;
-        let bytes = if span.part.is_inline() {
-            let engine = self.engine.clone();
-            engine.read(|view| Ok(self.inline(view)?))?
-        } else {
-            let from = span.part.from + (self.at - span.first);
-            let left = span.end().min(self.end) - self.at;
-            self.piece(span.part, from, u32::try_from(left).unwrap_or(u32::MAX)).await?
+        let left = u32::try_from(span.end().min(self.end) - self.at).unwrap_or(u32::MAX).min(READ_BYTES_MAX);
+        let bytes = match span.part {
+            None => ZEROS.slice(..left as usize),
+            Some(part) if part.is_inline() => {
+                let engine = self.engine.clone();
+                engine.read(|view| Ok(self.inline(view)?))?
+            }
+            Some(part) => self.piece(part, part.from + (self.at - span.first), left).await?,
         };
         if bytes.is_empty() {
             return Err(lost("a read answered nothing"));
@@ -116,11 +154,12 @@ impl Reader {
         let mut at = self.at;
         for span in &self.spans {
             let bytes_max = READ_BYTES_MAX as usize - gathered.len();
-            if at >= self.end || !span.part.is_inline() || bytes_max < INLINE_BYTES_MAX {
+            let Some(part) = span.part.filter(|part| part.is_inline()) else { break };
+            if at >= self.end || bytes_max < INLINE_BYTES_MAX {
                 break;
             }
-            let body = spans::inline(view, span.part)?;
-            let (from, length) = (span.part.from + (at - span.first), span.end().min(self.end) - at);
+            let body = spans::inline(view, part)?;
+            let (from, length) = (part.from + (at - span.first), span.end().min(self.end) - at);
             let bytes = usize::try_from(from).ok().zip(usize::try_from(from + length).ok());
             let bytes = bytes.and_then(|(from, to)| body.get(from..to));
             let bytes = bytes.ok_or_else(|| codec::corrupt(Space::Small, &[], "a small body is too short"))?;

@@ -8,6 +8,7 @@ pub mod copying;
 pub mod kind;
 pub mod listing;
 pub mod object;
+pub mod pages;
 pub mod removal;
 pub mod snapshot;
 pub mod tags;

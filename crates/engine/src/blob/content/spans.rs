@@ -5,37 +5,39 @@ use std::ops::Bound;
 
 use bytes::Bytes;
 
+use crate::blob::pages;
 use crate::payload::{INLINE_BYTES_MAX, PayloadId, Piece};
+use crate::range::ByteRange;
 use crate::rows::blob::Content;
 use crate::rows::codec::{self, Row};
 use crate::rows::list::{self, ListChunk, ListId};
 use crate::rows::payload::{self, PieceChunk};
 use crate::store::{Direction, KeyRange, Space, StoreError, View};
 
-/// Bytes of a content that lie in one body.
+/// Bytes of a content that lie in one body, or nowhere.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
+pub(in crate::blob) struct Span {
     /// The first of them, counted in the content.
-    pub(super) first: u64,
+    pub(in crate::blob) first: u64,
     /// How many.
-    pub(super) length: u64,
-    /// Where they are.
-    pub(super) part: Part,
+    pub(in crate::blob) length: u64,
+    /// Where they are; none: they are zeros that nobody wrote.
+    pub(in crate::blob) part: Option<Part>,
 }
 
 /// A place in a body.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(in crate::blob) struct Part {
     /// The body.
-    pub(super) payload: PayloadId,
+    pub(in crate::blob) payload: PayloadId,
     /// Bytes of all of it.
-    pub(super) bytes: u64,
+    pub(in crate::blob) bytes: u64,
     /// Where in it.
-    pub(super) from: u64,
+    pub(in crate::blob) from: u64,
 }
 
 impl Span {
-    pub(super) fn end(&self) -> u64 {
+    pub(in crate::blob) fn end(&self) -> u64 {
         self.first + self.length
     }
 }
@@ -50,12 +52,14 @@ impl Part {
 /// Some spans of a content of `length` bytes, in order; the first holds byte `at`.
 pub(super) fn at(view: &dyn View, content: Content, length: u64, at: u64) -> Result<VecDeque<Span>, StoreError> {
     match content {
-        Content::Empty => Err(codec::corrupt(Space::Blobs, &[], "an empty content has bytes")),
         Content::Whole(payload) => {
-            Ok([Span { first: 0, length, part: Part { payload, bytes: length, from: 0 } }].into())
+            Ok([Span { first: 0, length, part: Some(Part { payload, bytes: length, from: 0 }) }].into())
         }
         Content::Blocks(list) | Content::Log(list) => blocks(view, list, at),
-        Content::Pages { .. } => Err(codec::corrupt(Space::Blobs, &[], "pages are not in a list")),
+        // Of an empty content only a page blob has bytes.
+        Content::Empty | Content::Pages { .. } => {
+            pages::look_up(view, content, ByteRange { first: at, length: length - at })
+        }
     }
 }
 
@@ -65,7 +69,7 @@ fn blocks(view: &dyn View, list: ListId, at: u64) -> Result<VecDeque<Span>, Stor
     let mut spans = VecDeque::new();
     for entry in chunk.entries {
         if first + entry.length > at {
-            let part = Part { payload: entry.payload, bytes: entry.length, from: 0 };
+            let part = Some(Part { payload: entry.payload, bytes: entry.length, from: 0 });
             spans.push_back(Span { first, length: entry.length, part });
         }
         first += entry.length;
