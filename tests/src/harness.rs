@@ -214,6 +214,51 @@ impl Blob {
         self.request("GET", "?comp=blocklist&blocklisttype=all")
     }
 
+    /// Put Blob, an append blob.
+    pub fn create_append(&self) -> Request {
+        self.request("PUT", "").header("x-ms-blob-type", "AppendBlob")
+    }
+
+    /// Append Block.
+    pub fn append(&self, block: impl Into<Bytes>) -> Request {
+        self.request("PUT", "?comp=appendblock").body(block)
+    }
+
+    /// Append Blob Seal.
+    pub fn seal(&self) -> Request {
+        self.request("PUT", "?comp=seal")
+    }
+
+    /// Put Blob, a page blob.
+    pub fn create_pages(&self, length: u64) -> Request {
+        let request = self.request("PUT", "").header("x-ms-blob-type", "PageBlob");
+        request.header("x-ms-blob-content-length", length.to_string())
+    }
+
+    /// Put Page: `content` from byte `first` on.
+    pub fn put_pages(&self, first: u64, content: impl Into<Bytes>) -> Request {
+        let content = content.into();
+        let range = format!("bytes={first}-{}", first + content.len() as u64 - 1);
+        let request = self.request("PUT", "?comp=page").header("x-ms-page-write", "update");
+        request.header("x-ms-range", range).body(content)
+    }
+
+    /// Clear Pages: `length` bytes from byte `first` on.
+    pub fn clear_pages(&self, first: u64, length: u64) -> Request {
+        let request = self.request("PUT", "?comp=page").header("x-ms-page-write", "clear");
+        request.header("x-ms-range", format!("bytes={first}-{}", first + length - 1))
+    }
+
+    /// Get Page Ranges, with more of the query in `query`, which begins with `&` or is empty.
+    pub fn page_list(&self, query: &str) -> Request {
+        self.request("GET", &format!("?comp=pagelist{query}"))
+    }
+
+    /// Set Blob Properties: the length of a page blob.
+    pub fn resize(&self, length: u64) -> Request {
+        self.request("PUT", "?comp=properties").header("x-ms-blob-content-length", length.to_string())
+    }
+
     /// Acquires a lease of `seconds`, -1 for an endless one.
     pub fn acquire_lease(&self, seconds: i32) -> Request {
         let request = self.request("PUT", "?comp=lease").header("x-ms-lease-action", "acquire");

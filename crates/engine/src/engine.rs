@@ -298,13 +298,15 @@ impl Engine {
         store::transact(&*self.shared.store, purpose, body).await
     }
 
-    /// As [`Self::write`], for a body that may keep `content`. The transaction owns the staged bytes: whoever stops
-    /// waiting for it cannot take them away, and if it writes nothing they are given back.
+    /// As [`Self::write`], for a body that may keep `content`. The transaction owns the staged bytes, alone or with a
+    /// caller that may try again: whoever stops waiting for it cannot take them away, and if it writes nothing they are
+    /// given back by the last owner.
     pub(crate) async fn write_content<T: Send + 'static>(
         &self,
-        content: Staged,
+        content: impl Into<Arc<Staged>>,
         body: impl Fn(&mut dyn Tx, &Staged) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
+        let content = content.into();
         self.write(Purpose::Grow, move |tx| {
             let outcome = body(tx, &content);
             if outcome.is_err() {

@@ -3,6 +3,7 @@
 //! What counts is ratios; absolute numbers stand beside them for information. Client and servers share the machine,
 //! so each ratio has the client's own work on both sides and is nearer to 1 than the servers alone would be.
 
+mod append;
 mod commit;
 mod cycles;
 mod floor;
@@ -98,6 +99,7 @@ const FAMILIES: &[Family] = &[
     ("nginx", |settings| Box::pin(floor::run_nginx(settings))),
     ("disk", |settings| Box::pin(floor::run_disk(settings))),
     ("commit", |settings| Box::pin(commit::run(settings))),
+    ("append", |settings| Box::pin(append::run(settings))),
     ("memory", |settings| Box::pin(memory::run(settings))),
     ("restart", |settings| Box::pin(restart::run(settings))),
     ("queues", |settings| Box::pin(queues::run(settings))),

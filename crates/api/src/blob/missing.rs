@@ -4,7 +4,7 @@
 use crate::error::Problem;
 use crate::operation::Permission::{Add, Create, Delegate, Own, Protect, Read, Write};
 use crate::operation::{Body, Operation, Permission};
-use crate::route::Marker::{Header, HeaderIs, HeaderIsNot, NoHeader, NoQuery, Query};
+use crate::route::Marker::{Header, HeaderIs, HeaderIsNot, NoQuery, Query};
 use crate::route::{Route, Verb};
 
 const GET: &[Verb] = &[Verb::Get];
@@ -36,18 +36,9 @@ missing! {
     SET_LEGAL_HOLD "Blob_SetLegalHold" Protect;
     PUT_FROM_URL "BlockBlob_PutBlobFromUrl" Create;
     PUT_BLOCK_FROM_URL "BlockBlob_StageBlockFromURL" Create;
-    PUT_APPEND "AppendBlob_Create" Create;
-    APPEND "AppendBlob_AppendBlock" Add;
     APPEND_FROM_URL "AppendBlob_AppendBlockFromUrl" Add;
-    SEAL "AppendBlob_Seal" Write;
-    PUT_PAGE_BLOB "PageBlob_Create" Create;
-    PUT_PAGE "PageBlob_UploadPages" Write;
-    CLEAR_PAGE "PageBlob_ClearPages" Write;
     PUT_PAGE_FROM_URL "PageBlob_UploadPagesFromURL" Write;
-    PAGE_RANGES "PageBlob_GetPageRanges" Read;
     PAGE_RANGES_DIFF "PageBlob_GetPageRangesDiff" Read;
-    RESIZE "PageBlob_Resize" Write;
-    SEQUENCE_NUMBER "PageBlob_UpdateSequenceNumber" Write;
     COPY_INCREMENTAL "PageBlob_CopyIncremental" Create;
 }
 
@@ -59,8 +50,6 @@ pub(super) const ROUTES: &[Route] = &[
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIs(KIND, "BlockBlob")], &PUT_FROM_URL),
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIsNot(KIND, "BlockBlob"), HeaderIs(SYNC, "true")], &COPY_SYNC),
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIsNot(KIND, "BlockBlob"), HeaderIsNot(SYNC, "true")], &COPY),
-    Route::blob(PUT, "", &[NoHeader(SOURCE), HeaderIs(KIND, "AppendBlob")], &PUT_APPEND),
-    Route::blob(PUT, "", &[NoHeader(SOURCE), HeaderIs(KIND, "PageBlob")], &PUT_PAGE_BLOB),
     Route::blob(PUT, "copy", &[], &COPY_ABORT),
     Route::blob(PUT, "tier", &[], &SET_TIER),
     Route::blob(PUT, "expiry", &[], &SET_EXPIRY),
@@ -68,22 +57,10 @@ pub(super) const ROUTES: &[Route] = &[
     Route::blob(DELETE, "immutabilityPolicies", &[], &DELETE_IMMUTABILITY),
     Route::blob(PUT, "legalhold", &[], &SET_LEGAL_HOLD),
     Route::blob(PUT, "block", &[Header(SOURCE)], &PUT_BLOCK_FROM_URL),
-    Route::blob(PUT, "appendblock", &[NoHeader(SOURCE)], &APPEND),
     Route::blob(PUT, "appendblock", &[Header(SOURCE)], &APPEND_FROM_URL),
-    Route::blob(PUT, "seal", &[], &SEAL),
-    Route::blob(PUT, "page", &[HeaderIs(PAGE_WRITE, "update"), NoHeader(SOURCE)], &PUT_PAGE),
     Route::blob(PUT, "page", &[HeaderIs(PAGE_WRITE, "update"), Header(SOURCE)], &PUT_PAGE_FROM_URL),
-    Route::blob(PUT, "page", &[HeaderIs(PAGE_WRITE, "clear")], &CLEAR_PAGE),
-    Route::blob(GET, "pagelist", &[NoQuery("prevsnapshot"), NoHeader("x-ms-previous-snapshot-url")], &PAGE_RANGES),
     Route::blob(GET, "pagelist", &[Query("prevsnapshot")], &PAGE_RANGES_DIFF),
     Route::blob(GET, "pagelist", &[NoQuery("prevsnapshot"), Header("x-ms-previous-snapshot-url")], &PAGE_RANGES_DIFF),
-    Route::blob(PUT, "properties", &[Header("x-ms-blob-content-length")], &RESIZE),
-    Route::blob(
-        PUT,
-        "properties",
-        &[NoHeader("x-ms-blob-content-length"), Header("x-ms-sequence-number-action")],
-        &SEQUENCE_NUMBER,
-    ),
     Route::blob(PUT, "incrementalcopy", &[], &COPY_INCREMENTAL),
 ];
 

@@ -4,6 +4,7 @@ mod request;
 
 use lazuli_engine::blob::Part;
 use lazuli_engine::blob::container::{ContainerPage, ContainerView};
+use lazuli_engine::blob::kind::BlobKind;
 use lazuli_engine::blob::listing::{BlobPage, Entry};
 use lazuli_engine::blob::object::BlobView;
 use lazuli_engine::blob::tags::FoundPage;
@@ -157,15 +158,16 @@ fn blob(xml: &mut Writer, view: &BlobView, head: &BlobsHead<'_>, versions_only: 
     xml.text("Content-MD5", &http.content_md5.map(digest::md5_text).unwrap_or_default());
     xml.text("Cache-Control", http.cache_control.as_deref().unwrap_or_default());
     xml.text("Content-Disposition", http.content_disposition.as_deref().unwrap_or_default());
-    xml.text("BlobType", kind::name(view.kind));
-    xml.text("AccessTier", "Hot");
-    xml.text("AccessTierInferred", "true");
+    kind_elements(xml, view.kind);
     if view.deleted.is_none() && (versions_only || view.part == Part::Base) {
         lease_elements(xml, &view.lease);
     }
     xml.text("ServerEncrypted", "true");
     deletion_elements(xml, view.deleted.as_ref(), now);
     xml.text_opt("TagCount", (view.tags > 0).then(|| view.tags.to_string()).as_deref());
+    if matches!(view.kind, BlobKind::Append { sealed: true, .. }) {
+        xml.text("Sealed", "true");
+    }
     xml.close("Properties");
     if head.metadata {
         metadata(xml, &view.metadata.0);
@@ -189,6 +191,17 @@ fn state_elements(xml: &mut Writer, view: &BlobView) {
         xml.text("Deleted", "true");
     } else if view.version.is_some() && view.part == Part::Base {
         xml.text("IsCurrentVersion", "true");
+    }
+}
+
+fn kind_elements(xml: &mut Writer, kind: BlobKind) {
+    if let BlobKind::Page { sequence } = kind {
+        xml.text("x-ms-blob-sequence-number", &sequence.to_string());
+    }
+    xml.text("BlobType", kind::name(kind));
+    if kind == BlobKind::Block {
+        xml.text("AccessTier", "Hot");
+        xml.text("AccessTierInferred", "true");
     }
 }
 

@@ -23,6 +23,7 @@ pub mod listing;
 pub mod message;
 pub mod metadata;
 pub mod multipart;
+pub mod page;
 pub mod part;
 pub mod properties;
 pub mod range;

@@ -7,7 +7,6 @@ use crate::fields::Fields;
 const HEADERS: &[&str] = &[
     "x-ms-access-tier-if-modified-since",
     "x-ms-access-tier-if-unmodified-since",
-    "x-ms-blob-sequence-number",
     "x-ms-encryption-algorithm",
     "x-ms-encryption-key",
     "x-ms-encryption-key-sha256",

@@ -56,6 +56,30 @@ fn an_empty_listing_is_short() {
 }
 
 #[test]
+fn each_kind_is_listed_with_what_only_it_has() {
+    let paging = paging("");
+    let cases = [
+        (BlobKind::Block, "<BlobType>BlockBlob</BlobType><AccessTier>Hot</AccessTier>", ""),
+        (BlobKind::Append { blocks: 3, sealed: true }, "<BlobType>AppendBlob</BlobType><LeaseStatus>", "<Sealed>true"),
+        (
+            BlobKind::Append { blocks: 3, sealed: false },
+            "<BlobType>AppendBlob</BlobType><LeaseStatus>",
+            "</Properties>",
+        ),
+        (
+            BlobKind::Page { sequence: 9 },
+            "<x-ms-blob-sequence-number>9</x-ms-blob-sequence-number><BlobType>PageBlob</BlobType><LeaseStatus>",
+            "</Properties>",
+        ),
+    ];
+    for (kind, shown, last) in cases {
+        let body = listed(&head(&paging), vec![Entry::Blob(Box::new(BlobView { kind, ..view("a") }))], None);
+        assert!(body.contains(shown), "{body}");
+        assert!(body.contains(&format!("<ServerEncrypted>true</ServerEncrypted>{last}")), "{body}");
+    }
+}
+
+#[test]
 fn a_blob_is_listed_in_the_service_s_order() {
     let paging = Paging { marker: Some("YQ".into()), asked: Some(2), ..paging("p&") };
     let head = BlobsHead { delimiter: Some("/"), metadata: true, ..head(&paging) };
