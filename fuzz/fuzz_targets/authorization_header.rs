@@ -20,12 +20,12 @@ use tokio::runtime::Runtime;
 const NOW: Timestamp = Timestamp::from_unix_seconds(1_785_542_400);
 const DATE: &str = "Sat, 01 Aug 2026 00:00:00 GMT";
 
-static SERVER: LazyLock<(Runtime, App)> = LazyLock::new(|| {
+static SERVER: LazyLock<(Runtime, Arc<App>)> = LazyLock::new(|| {
     let runtime = Runtime::new().expect("a runtime");
     let clock = Arc::new(HeldClock::at(NOW));
     let engine = runtime.block_on(Engine::memory(clock.clone())).expect("an engine in memory");
     let accounts = Accounts::default().with("fuzz", &["c2VjcmV0"]).expect("an account");
-    (runtime, App { engine, accounts, clock, options: Options::default() })
+    (runtime, Arc::new(App { engine, accounts, clock, options: Options::default() }))
 });
 
 fuzz_target!(|data: &[u8]| {

@@ -10,31 +10,33 @@ import uuid
 
 import pytest
 from azure.storage.blob import BlobServiceClient
+from azure.storage.queue import QueueServiceClient
 
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-READY = re.compile(r"Blob service is successfully listening at http://127\.0\.0\.1:(\d+)")
+READY = re.compile(r"(Blob|Queue|Table) service is successfully listening at http://127\.0\.0\.1:(\d+)")
 ALL_READY = "Table service is successfully listening"
 
 
 class Server:
     """The process. It can be killed and started again on the same data."""
 
-    def __init__(self, location):
+    def __init__(self, location, *options):
         self.location = str(location)
+        self.options = [str(option) for option in options]
         self.process = None
-        self.port = 0
+        self.ports = {"blob": 0, "queue": 0, "table": 0}
 
     def start(self):
         binary = os.environ.get("LAZULI_BIN") or str(ROOT / "target" / "release" / "lazuli")
-        command = [binary, "--location", self.location, "--silent"]
-        for service in ("blob", "queue", "table"):
-            command += [f"--{service}Port", str(self.port if service == "blob" else 0)]
+        command = [binary, "--location", self.location, "--silent", *self.options]
+        for service, port in self.ports.items():
+            command += [f"--{service}Port", str(port)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=sys.stderr, text=True)
         for line in self.process.stdout:
             if found := READY.search(line):
-                self.port = int(found.group(1))
+                self.ports[found.group(1).lower()] = int(found.group(2))
             if ALL_READY in line:
                 return self
         raise RuntimeError(f"lazuli ended with {self.process.wait()} before it was ready")
@@ -54,15 +56,21 @@ class Server:
         self.kill()
         return self.start()
 
+    def endpoint(self, service):
+        return f"http://127.0.0.1:{self.ports[service]}/{ACCOUNT}"
+
     @property
     def connection_string(self):
         return (
             f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};"
-            f"BlobEndpoint=http://127.0.0.1:{self.port}/{ACCOUNT};"
+            f"BlobEndpoint={self.endpoint('blob')};QueueEndpoint={self.endpoint('queue')};"
         )
 
     def client(self, **options):
         return BlobServiceClient.from_connection_string(self.connection_string, **options)
+
+    def queues(self, **options):
+        return QueueServiceClient.from_connection_string(self.connection_string, **options)
 
 
 @pytest.fixture(scope="session")

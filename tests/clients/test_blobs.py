@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from azure.core.exceptions import HttpResponseError, ResourceExistsError, ResourceNotFoundError
-from azure.storage.blob import BlobBlock, BlobServiceClient, ContentSettings
+from azure.storage.blob import BlobBlock, BlobServiceClient, ContentSettings, PartialBatchErrorException
 
 MIB = 1024 * 1024
 
@@ -105,7 +105,7 @@ def test_containers_are_created_described_listed_and_deleted(service):
 
 
 def test_a_public_container_is_read_without_credentials_and_a_private_one_is_not(server, service):
-    account = f"http://127.0.0.1:{server.port}/devstoreaccount1"
+    account = server.endpoint("blob")
     for name, access in [("open", "container"), ("closed", None)]:
         container = service.create_container(name, public_access=access)
         container.upload_blob("a", b"1")
@@ -135,12 +135,24 @@ def test_blocks_are_staged_listed_and_committed(container):
     assert refused.value.error_code == "InvalidBlockList"
 
 
-def test_what_is_not_built_says_so(container):
-    container.upload_blob("a", b"1")
+def test_many_blobs_are_deleted_at_once(service, container):
+    names = [f"ü {number}" for number in range(20)]
+    for name in names:
+        container.upload_blob(name, b"1")
+    answers = list(container.delete_blobs(*names[:10], "absent", raise_on_any_failure=False))
+    assert [answer.status_code for answer in answers] == [202] * 10 + [404]
+    assert answers[10].headers["x-ms-error-code"] == "BlobNotFound"
+    with pytest.raises(PartialBatchErrorException):
+        container.delete_blobs(names[10], names[0])
+    container.delete_blobs(*[blob.name for blob in container.list_blobs()])
+    assert list(container.list_blob_names()) == []
+
+
+def test_what_is_not_built_says_so(service, container):
     with pytest.raises(HttpResponseError) as refused:
-        container.get_blob_client("a").create_snapshot(retry_total=0)
+        service._rename_container(container.container_name, "renamed", retry_total=0)
     assert (refused.value.status_code, refused.value.error_code) == (501, "NotImplemented")
-    assert "Snapshot" in refused.value.message
+    assert "Rename" in refused.value.message
 
 
 def test_a_wrong_key_is_refused(server):

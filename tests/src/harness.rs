@@ -13,18 +13,23 @@ use lazuli_api::serve::{App, Options, filter};
 use lazuli_api::target;
 use lazuli_engine::Engine;
 use lazuli_engine::clock::{Clock as _, HeldClock, SystemClock};
+use lazuli_engine::names::AccountName;
+use lazuli_engine::policy::{AccountPolicy, Policies};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::client::{ACCOUNT, KEY};
+use crate::queues::Queues;
 use crate::signed::{Client, Request, encode};
 
 /// A server in this process: engine in memory, held clock, free port, development account. Dropped, it stops.
 pub struct Lazuli {
     /// The time that the engine sees.
     pub clock: Arc<HeldClock>,
+    engine: Engine,
     service: Service,
-    task: JoinHandle<()>,
+    queues: Queues,
+    tasks: Vec<JoinHandle<()>>,
 }
 
 impl Lazuli {
@@ -36,9 +41,29 @@ impl Lazuli {
     /// Starts it with an account that lets clients in by `rules`.
     pub async fn start_with(rules: Rules) -> Self {
         let clock = Arc::new(HeldClock::at(SystemClock.now()));
-        let (address, task) = serve_in_memory(Arc::clone(&clock), rules).await;
-        let service = Service::new(Client::new(address, Arc::clone(&clock) as _));
-        Self { clock, service, task }
+        let engine = Engine::memory(Arc::clone(&clock) as _).await.expect("memory can be opened");
+        let app = app_in_memory(engine.clone(), Arc::clone(&clock), rules);
+        let (blobs, blob_task) = serve(&app, target::Service::Blob).await;
+        let (queues, queue_task) = serve(&app, target::Service::Queue).await;
+        let service = Service::new(Client::new(blobs, Arc::clone(&clock) as _));
+        let queues = Queues::new(Client::new(queues, Arc::clone(&clock) as _));
+        Self { clock, engine, service, queues, tasks: vec![blob_task, queue_task] }
+    }
+
+    /// Its queue service.
+    pub const fn queues(&self) -> &Queues {
+        &self.queues
+    }
+
+    /// Sets what the owner of the account decided.
+    pub fn set_policy(&self, policy: AccountPolicy) {
+        let account = AccountName::parse(ACCOUNT).expect("the published account is one");
+        self.engine.set_policies(Policies::default().with(account, policy));
+    }
+
+    /// Lets the engine do all background work that is due.
+    pub async fn settle(&self) {
+        self.engine.settle().await.expect("memory does not fail");
     }
 }
 
@@ -52,18 +77,20 @@ impl std::ops::Deref for Lazuli {
 
 impl Drop for Lazuli {
     fn drop(&mut self) {
-        self.task.abort();
+        self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
 
 /// The one place that knows how the parts are put together.
-async fn serve_in_memory(clock: Arc<HeldClock>, rules: Rules) -> (SocketAddr, JoinHandle<()>) {
-    let engine = Engine::memory(Arc::clone(&clock) as _).await.expect("memory can be opened");
+fn app_in_memory(engine: Engine, clock: Arc<HeldClock>, rules: Rules) -> Arc<App> {
     let accounts = Accounts::default().with_rules(ACCOUNT, &[KEY], rules).expect("the published account is one");
-    let app = App { engine, accounts, clock, options: Options::default() };
+    Arc::new(App { engine, accounts, clock, options: Options::default() })
+}
+
+async fn serve(app: &Arc<App>, service: target::Service) -> (SocketAddr, JoinHandle<()>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port is free");
     let address = listener.local_addr().expect("a bound socket has an address");
-    let server = warp::serve(filter(Arc::new(app), target::Service::Blob)).incoming(listener);
+    let server = warp::serve(filter(Arc::clone(app), service)).incoming(listener);
     (address, tokio::spawn(server.run()))
 }
 
@@ -185,6 +212,51 @@ impl Blob {
     /// Get Block List, all of it.
     pub fn block_list(&self) -> Request {
         self.request("GET", "?comp=blocklist&blocklisttype=all")
+    }
+
+    /// Put Blob, an append blob.
+    pub fn create_append(&self) -> Request {
+        self.request("PUT", "").header("x-ms-blob-type", "AppendBlob")
+    }
+
+    /// Append Block.
+    pub fn append(&self, block: impl Into<Bytes>) -> Request {
+        self.request("PUT", "?comp=appendblock").body(block)
+    }
+
+    /// Append Blob Seal.
+    pub fn seal(&self) -> Request {
+        self.request("PUT", "?comp=seal")
+    }
+
+    /// Put Blob, a page blob.
+    pub fn create_pages(&self, length: u64) -> Request {
+        let request = self.request("PUT", "").header("x-ms-blob-type", "PageBlob");
+        request.header("x-ms-blob-content-length", length.to_string())
+    }
+
+    /// Put Page: `content` from byte `first` on.
+    pub fn put_pages(&self, first: u64, content: impl Into<Bytes>) -> Request {
+        let content = content.into();
+        let range = format!("bytes={first}-{}", first + content.len() as u64 - 1);
+        let request = self.request("PUT", "?comp=page").header("x-ms-page-write", "update");
+        request.header("x-ms-range", range).body(content)
+    }
+
+    /// Clear Pages: `length` bytes from byte `first` on.
+    pub fn clear_pages(&self, first: u64, length: u64) -> Request {
+        let request = self.request("PUT", "?comp=page").header("x-ms-page-write", "clear");
+        request.header("x-ms-range", format!("bytes={first}-{}", first + length - 1))
+    }
+
+    /// Get Page Ranges, with more of the query in `query`, which begins with `&` or is empty.
+    pub fn page_list(&self, query: &str) -> Request {
+        self.request("GET", &format!("?comp=pagelist{query}"))
+    }
+
+    /// Set Blob Properties: the length of a page blob.
+    pub fn resize(&self, length: u64) -> Request {
+        self.request("PUT", "?comp=properties").header("x-ms-blob-content-length", length.to_string())
     }
 
     /// Acquires a lease of `seconds`, -1 for an endless one.

@@ -1,11 +1,13 @@
 //! What the tests over real sockets and processes and the benchmark share.
 
 pub mod bench;
+pub mod books;
 pub mod client;
 pub mod disk;
 pub mod harness;
 pub mod ledger;
 pub mod process;
+pub mod queues;
 pub mod random;
 pub mod sas;
 pub mod signed;

@@ -15,10 +15,12 @@ use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
 use crate::harness::Service;
+use crate::queues::Queues;
 use crate::signed::Client;
 
-/// What the ready line says before the address.
+/// What the ready lines say before the address.
 const READY: &str = "Azurite Blob service is successfully listening at http://";
+const QUEUES_READY: &str = "Azurite Queue service is successfully listening at http://";
 /// How long anything that the process must do may take before the test gives up.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -95,15 +97,20 @@ impl Start {
             stderr.ended().await;
             return Err(Ended { status, stdout: stdout.text(), stderr: stderr.text() });
         };
-        let address = ready.split_once(READY).map_or("", |(_, rest)| rest.trim().trim_end_matches('/'));
-        let address = address.parse().unwrap_or_else(|_| panic!("no address in the ready line: {ready}"));
-        Ok(Server { child, address, stdout, stderr })
+        let queues = stdout.line_with(QUEUES_READY).await.unwrap_or_default();
+        let (address, queues) = (address_in(&ready, READY), address_in(&queues, QUEUES_READY));
+        Ok(Server { child, address, queues, stdout, stderr })
     }
 
     /// As [`Self::run`]; a process that ends instead fails the test.
     pub async fn ready(self) -> Server {
         self.run().await.unwrap_or_else(|ended| panic!("the server ended: {ended:?}"))
     }
+}
+
+fn address_in(line: &str, ready: &str) -> SocketAddr {
+    let address = line.split_once(ready).map_or("", |(_, rest)| rest.trim().trim_end_matches('/'));
+    address.parse().unwrap_or_else(|_| panic!("no address in the ready line: {line}"))
 }
 
 /// A process that ended instead of serving.
@@ -121,6 +128,7 @@ pub struct Ended {
 pub struct Server {
     child: Child,
     address: SocketAddr,
+    queues: SocketAddr,
     stdout: Output,
     stderr: Output,
 }
@@ -139,6 +147,11 @@ impl Server {
     /// Its blob service.
     pub fn service(&self) -> Service {
         Service::new(self.client())
+    }
+
+    /// Its queue service.
+    pub fn queues(&self) -> Queues {
+        Queues::new(Client::new(self.queues, Arc::new(SystemClock)))
     }
 
     /// Its process id.

@@ -38,6 +38,11 @@ impl Sas {
         Self::new(Some((format!("/blob/{ACCOUNT}/{container}/{name}"), "b")), permissions)
     }
 
+    /// For a queue and its messages.
+    pub fn queue(name: &str, permissions: &str) -> Self {
+        Self::new(Some((format!("/queue/{ACCOUNT}/{name}"), "")), permissions)
+    }
+
     fn new(resource: Option<(String, &'static str)>, permissions: &str) -> Self {
         let kind = resource.as_ref().map_or("", |(_, kind)| kind);
         let fields = Self { resource, fields: Vec::new() };
@@ -74,7 +79,9 @@ impl Sas {
             Some((resource, _)) => {
                 let before = ["sp", "st", "se"].map(|name| self.get(name));
                 let after = ["si", "sip", "spr", "sv", "sr", "", "ses", "rscc", "rscd", "rsce", "rscl", "rsct"];
-                let after = after.map(|name| self.get(name));
+                // Of a queue nothing follows the version.
+                let count = if self.get("sr").is_empty() { 4 } else { after.len() };
+                let after: Vec<_> = after.iter().take(count).map(|name| self.get(name)).collect();
                 [&before[..], &[resource.as_str()], &after].concat().join("\n")
             }
         };

@@ -1,14 +1,20 @@
 //! `kill -9` of the real process under load, again and again: nothing acknowledged is lost, nothing is torn, and no
 //! space leaks.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails loudly")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use lazuli_tests::disk::payload_becomes;
-use lazuli_tests::harness::Container;
+use lazuli_tests::harness::{Blob, Container};
 use lazuli_tests::ledger::Ledger;
 use lazuli_tests::process::{Start, within};
 use lazuli_tests::random::Random;
+use lazuli_tests::witness;
 
 const WRITERS: usize = 16;
 const BLOBS_PER_WRITER: usize = 4;
@@ -50,6 +56,74 @@ async fn kill_minus_nine_loses_and_tears_and_leaks_nothing() {
     server.service().existing("kill").delete().await.expect(202);
     payload_becomes(directory.path(), 0).await;
     assert!(server.terminate().await.status.success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kill_minus_nine_loses_and_tears_no_append() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut random = Random::new();
+    let mut server = Start::at(directory.path()).ready().await;
+    let container = server.service().container("kill").await;
+    let logs: Vec<String> = (0..BLOBS_PER_WRITER).map(|log| format!("log {log}")).collect();
+    for log in &logs {
+        container.blob(log).create_append().await.expect(201);
+    }
+    let next = Arc::new(AtomicU64::new(0));
+    let mut acknowledged: Vec<BTreeMap<usize, u64>> = vec![BTreeMap::new(); logs.len()];
+    for _ in 0..rounds() {
+        let container = server.service().existing("kill");
+        let writing: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let log = writer % logs.len();
+                tokio::spawn(append(container.blob(&logs[log]), Arc::clone(&next), random.fork(), log))
+            })
+            .collect();
+        tokio::time::sleep(Duration::from_millis(random.between(200, 600))).await; // the moment is the test's input
+        server.kill().await;
+        for told in within("the writers to notice", join_all(writing)).await {
+            let (log, told) = told.unwrap();
+            acknowledged[log].extend(told);
+        }
+        server = Start::at(directory.path()).ready().await;
+        for (log, acknowledged) in logs.iter().zip(&acknowledged) {
+            let answer = server.service().existing("kill").blob(log).get().await.expect(200);
+            let found = records(&answer.body);
+            for (offset, seed) in acknowledged {
+                assert_eq!(found.get(offset), Some(seed), "{log}: the block at {offset} was acknowledged");
+            }
+            let count: usize = answer.header("x-ms-blob-committed-block-count").parse().unwrap();
+            assert_eq!(count, found.len(), "{log}: its count is that of its blocks");
+        }
+    }
+    let told: usize = acknowledged.iter().map(BTreeMap::len).sum();
+    assert!(told > rounds() * WRITERS, "only {told} appends: too light a load to prove anything");
+    server.service().existing("kill").delete().await.expect(202);
+    payload_becomes(directory.path(), 0).await;
+    assert!(server.terminate().await.status.success());
+}
+
+/// Appends until the connection breaks; says what was acknowledged at which place.
+async fn append(blob: Blob, next: Arc<AtomicU64>, mut random: Random, log: usize) -> (usize, Vec<(usize, u64)>) {
+    let mut told = Vec::new();
+    loop {
+        let seed = next.fetch_add(1, Ordering::Relaxed);
+        let content = witness::content(seed, usize::try_from(random.between(24, 9000)).unwrap());
+        let Ok(answer) = blob.append(content).attempt().await else { return (log, told) };
+        told.push((answer.expect(201).header("x-ms-blob-append-offset").parse().unwrap(), seed));
+    }
+}
+
+/// The blocks of a content and where each begins; panics if one is torn.
+fn records(content: &[u8]) -> BTreeMap<usize, u64> {
+    let mut found = BTreeMap::new();
+    let mut at = 0;
+    while at < content.len() {
+        let length = content.get(at + 8..at + 16).unwrap().try_into().map(u64::from_le_bytes).unwrap();
+        let end = at + usize::try_from(length).unwrap();
+        found.insert(at, witness::seed_of(content.get(at..end).unwrap()).unwrap());
+        at = end;
+    }
+    found
 }
 
 fn ledgers(container: &Container, writer: usize, random: &mut Random) -> Vec<Ledger> {

@@ -1,8 +1,12 @@
 //! A service as a whole: its properties, statistics, account information, and what it says to browsers.
 
+use std::sync::Arc;
+
+use lazuli_engine::clock::SystemClock;
 use lazuli_tests::client::ACCOUNT;
 use lazuli_tests::harness::{Lazuli, Service};
-use lazuli_tests::signed::{Answer, Request};
+use lazuli_tests::process::Start;
+use lazuli_tests::signed::{Answer, Client, Request};
 
 const PROPERTIES: &str = "?restype=service&comp=properties";
 const ORIGIN: &str = "http://page.example";
@@ -254,4 +258,31 @@ async fn the_account_may_be_in_the_host_name() {
     let list = lazuli.client().request("GET", "/?comp=list").header("host", format!("{ACCOUNT}.blob.localhost"));
     let list = list.await.expect(200).text();
     assert!(list.contains(&format!("ServiceEndpoint=\"http://{ACCOUNT}.blob.localhost/\"")), "{list}");
+}
+
+#[tokio::test]
+async fn queues_have_properties_of_their_own_and_fewer() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Start::at(directory.path()).ready().await;
+    let line = server.logged(&["Queue service is successfully listening at http://"]).await;
+    let address = line.rsplit('/').next().and_then(|address| address.parse().ok()).unwrap();
+    let (blobs, queues) = (server.service(), Service::new(Client::new(address, Arc::new(SystemClock))));
+    for element in [RETENTION, "<DefaultServiceVersion>2020-02-10</DefaultServiceVersion>"] {
+        set(&queues, element).await.refused(400, "InvalidXmlDocument");
+    }
+    let rule = format!("<Cors>{}</Cors>", cors(ORIGIN, "GET,PUT", "", ""));
+    set(&queues, &format!("{LOGGING}{rule}")).await.expect(202);
+    let shown = properties(&queues).await;
+    assert!(
+        shown.contains(LOGGING) && shown.contains(&format!("<AllowedOrigins>{ORIGIN}</AllowedOrigins>")),
+        "{shown}"
+    );
+    assert!(shown.ends_with("</Cors></StorageServiceProperties>"), "{shown}");
+    assert!(properties(&blobs).await.contains("<Cors />"));
+    let list = at_service(&queues, "GET", "?comp=list").header("origin", ORIGIN).await.expect(200);
+    assert_eq!((list.header("access-control-allow-origin"), list.header("vary")), (ORIGIN, "Origin"));
+    let preflight = at_service(&queues, "OPTIONS", "/tasks/messages").unsigned().header("origin", ORIGIN);
+    preflight.header("access-control-request-method", "PUT").await.expect(200);
+    at_secondary(&queues, "GET", "?restype=service&comp=stats").await.expect(200);
+    at_service(&queues, "GET", "?restype=service&comp=stats").await.refused(400, "InvalidQueryParameterValue");
 }

@@ -2,7 +2,9 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on fails loudly")]
 
-use lazuli_tests::process::{Ended, Start};
+use lazuli_tests::process::{Ended, Start, within};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 /// Checks that the process failed and that stderr is one line that names what is wrong.
 #[track_caller]
@@ -72,4 +74,49 @@ async fn a_server_that_is_asked_to_stop_ends_well_and_keeps_everything() {
     let server = Start::at(directory.path()).ready().await;
     let blob = server.service().existing("stop").blob("blob");
     assert_eq!(blob.get().await.expect(200).text(), "kept");
+}
+
+#[tokio::test]
+async fn the_settings_of_an_account_are_in_effect() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("lazuli.toml");
+    std::fs::write(&config, "[accounts.devstoreaccount1]\nsku = \"Premium_LRS\"\nkind = \"BlockBlobStorage\"\n")
+        .unwrap();
+    let start = Start::at(&directory.path().join("data")).argument("--config").argument(&config);
+    let server = start.ready().await;
+    let asked = server.client().request("GET", "/devstoreaccount1?restype=account&comp=properties");
+    let answer = asked.await.expect(200);
+    let told = (answer.header("x-ms-sku-name"), answer.header("x-ms-account-kind"));
+    assert_eq!(told, ("Premium_LRS", "BlockBlobStorage"));
+    std::fs::write(&config, "[accounts.devstoreaccount1]\nsku = \"Cheap\"\n").unwrap();
+    let start = Start::at(&directory.path().join("other")).argument("--config").argument(&config);
+    assert_one_line(start.run().await, &["accounts.devstoreaccount1", "\"Cheap\""]);
+}
+
+#[tokio::test]
+async fn the_configuration_can_be_seen_without_its_keys() {
+    let directory = tempfile::tempdir().unwrap();
+    let start = ["config", "print", "--blobPort", "7", "--accounts", "mine:c2VjcmV0", "--location"];
+    let start = start.into_iter().fold(Start::bare(), Start::argument).argument(directory.path());
+    let ended = start.run().await.err().expect("it starts");
+    assert!(ended.status.success(), "{ended:?}");
+    for part in ["[blob]", "port = 7", directory.path().to_str().unwrap(), "keys = [\"(not shown)\"]"] {
+        assert!(ended.stdout.contains(part), "{part} is not in {}", ended.stdout);
+    }
+    assert!(!ended.stdout.contains("c2VjcmV0"));
+}
+
+#[tokio::test]
+async fn flags_of_the_field_are_taken() {
+    let directory = tempfile::tempdir().unwrap();
+    let flags = ["--loose", "--skipApiVersionCheck", "--disableProductStyleUrl", "--blobKeepAliveTimeout", "1"];
+    let flags = flags.into_iter().chain(["--queueKeepAliveTimeout", "5", "--tableKeepAliveTimeout", "5"]);
+    let server = flags.fold(Start::at(directory.path()), Start::argument).ready().await;
+    let mut socket = TcpStream::connect(server.address()).await.unwrap();
+    let request = server.client().request("GET", "/devstoreaccount1?comp=list");
+    socket.write_all(request.head().as_bytes()).await.unwrap();
+    let mut received = Vec::new();
+    within("the idle connection to be closed", socket.read_to_end(&mut received)).await.unwrap();
+    let received = String::from_utf8_lossy(&received);
+    assert!(received.starts_with("HTTP/1.1 200") && received.ends_with("</EnumerationResults>"), "{received}");
 }

@@ -1,8 +1,12 @@
 //! What an operation answers.
 
+use std::fmt;
+
 use bytes::Bytes;
+use futures_util::stream::{BoxStream, Stream, StreamExt as _};
 use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, StatusCode};
+use lazuli_engine::Error;
 use lazuli_engine::blob::content::Reader;
 
 use crate::head::ResponseCase;
@@ -32,6 +36,17 @@ pub enum Content {
     Reader(Box<Reader>),
     /// The same as a structured message.
     Structured(Box<Reader>, Box<Encoder>),
+    /// Bytes of a length that is not known before they are made. Should it fail midway, the connection is aborted.
+    Stream(Made),
+}
+
+/// Bytes that are made while they are read.
+pub struct Made(pub BoxStream<'static, Result<Bytes, Error>>);
+
+impl fmt::Debug for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Made")
+    }
 }
 
 impl Answer {
@@ -84,6 +99,13 @@ impl Answer {
         self.header("content-type", "application/xml")
     }
 
+    /// The same answer with a page as its body.
+    #[must_use]
+    pub fn html(mut self, page: String) -> Self {
+        self.content = Content::Bytes(page.into());
+        self.header("content-type", "text/html")
+    }
+
     /// The same answer with the bytes of `reader` as its body.
     #[must_use]
     pub fn reader(mut self, reader: Reader) -> Self {
@@ -99,5 +121,12 @@ impl Answer {
         self.header(structured::BODY, structured::FORM)
             .header(structured::CONTENT_LENGTH, content)
             .header("content-length", message)
+    }
+
+    /// The same answer with the bytes of `stream` as its body.
+    #[must_use]
+    pub fn stream(mut self, stream: impl Stream<Item = Result<Bytes, Error>> + Send + 'static) -> Self {
+        self.content = Content::Stream(Made(stream.boxed()));
+        self
     }
 }

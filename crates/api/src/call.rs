@@ -1,5 +1,7 @@
 //! An authorized request, as an operation gets it.
 
+use std::sync::Arc;
+
 use lazuli_engine::Engine;
 use lazuli_engine::payload::Staged;
 
@@ -9,6 +11,7 @@ use crate::error::Problem;
 use crate::fields::Fields;
 use crate::integrity::Integrity;
 use crate::operation::Operation;
+use crate::serve::App;
 use crate::target::{Service, Target};
 use crate::version::Version;
 use crate::wire::encryption;
@@ -31,6 +34,8 @@ pub struct Call {
     pub operation: &'static Operation,
     /// How it came: for authorizing what it refers to.
     pub(crate) arrival: Arrival,
+    /// What requests within this one go their way with.
+    pub(crate) app: Arc<App>,
     /// Its body, not read yet.
     pub(crate) body: Incoming,
 }

@@ -34,6 +34,7 @@ macro_rules! codes {
 }
 
 codes! {
+    AppendPositionConditionNotMet 412 "The append position condition specified was not met.";
     AuthenticationFailed 403 "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly, including the signature.";
     AuthorizationFailure 403 "This request is not authorized to perform this operation.";
     AuthorizationPermissionMismatch 403 "This request is not authorized to perform this operation using this permission.";
@@ -43,6 +44,7 @@ codes! {
     AuthorizationSourceIPMismatch 403 "This request is not authorized to perform this operation using this source IP.";
     BlobAlreadyExists 409 "The specified blob already exists.";
     BlobDoesNotUseCustomerSpecifiedEncryption 409 "The blob is not encrypted with a customer specified key; the request may not bring one.";
+    BlobIsSealed 409 "The specified blob is sealed and its contents can't be modified unless the blob is re-created after a delete.";
     BlobNotFound 404 "The specified blob does not exist.";
     BlobSnapshotNotSoftDeleted 409 "The specified snapshot or version is not soft-deleted.";
     BlobUsesCustomerSpecifiedEncryption 409 "The blob is encrypted with customer specified encryption, but it was not provided in the request.";
@@ -56,6 +58,7 @@ codes! {
     CorsPreflightFailure 403 "CORS is not enabled for the service, or no rule of it matches the request.";
     Crc64Mismatch 400 "The CRC64 value specified in the request did not match the CRC64 value calculated by the server.";
     EmptyMetadataKey 400 "The key for one of the metadata key-value pairs is empty.";
+    ErrorProcessingQueryExpression 400 "The query expression cannot be processed.";
     InsufficientAccountPermissions 403 "The account being accessed does not have sufficient permissions to execute this operation.";
     InsufficientStorage 507 "The server has too little disk space left to store more data. Reads and deletes still work.";
     InternalError 500 "The server encountered an internal error. Please retry the request.";
@@ -70,6 +73,7 @@ codes! {
     InvalidMarker 400 "The specified marker is invalid.";
     InvalidMd5 400 "The MD5 value specified in the request is invalid. It must be 128 bits and Base64-encoded.";
     InvalidMetadata 400 "The metadata specified is invalid. It has characters that are not permitted.";
+    InvalidPageRange 416 "The page range specified is invalid.";
     InvalidQueryParameterValue 400 "Value for one of the query parameters specified in the request URI is invalid.";
     InvalidRange 416 "The range specified is invalid for the current size of the resource.";
     InvalidResourceName 400 "The specified resource name contains invalid characters.";
@@ -90,6 +94,7 @@ codes! {
     LeaseNotPresentWithBlobOperation 412 "There is currently no lease on the blob.";
     LeaseNotPresentWithContainerOperation 412 "There is currently no lease on the container.";
     LeaseNotPresentWithLeaseOperation 409 "There is currently no lease on the resource.";
+    MaxBlobSizeConditionNotMet 412 "The max blob size condition specified was not met.";
     Md5Mismatch 400 "The MD5 value specified in the request did not match the MD5 value calculated by the server.";
     MessageNotFound 404 "The specified message does not exist.";
     MessageTooLarge 400 "The message exceeds the maximum allowed size.";
@@ -110,10 +115,13 @@ codes! {
     QueueAlreadyExists 409 "The specified queue already exists.";
     QueueNotFound 404 "The specified queue does not exist.";
     PermanentDeleteNotEnabled 409 "Permanent delete is not enabled for the storage account.";
+    PreviousSnapshotNotFound 409 "The previous snapshot is not found.";
     RequestBodyTooLarge 413 "The request body is too large and exceeds the maximum permissible limit.";
     RequestForbiddenByContainerEncryptionPolicy 403 "The request is forbidden by the container encryption policy.";
     RequestUrlFailedToParse 400 "The url in the request could not be parsed.";
     ResourceNotFound 404 "The specified resource does not exist.";
+    SequenceNumberConditionNotMet 412 "The sequence number condition specified was not met.";
+    SequenceNumberIncrementTooLarge 409 "The sequence number increment cannot be performed because it would result in overflow of the sequence number.";
     ServerBusy 503 "The server is currently unable to receive requests. Please retry your request.";
     UnauthorizedBlobOverwrite 403 "This request is not authorized to perform blob overwrites.";
     SnapshotsPresent 409 "This operation is not permitted because the blob has snapshots.";
@@ -121,6 +129,7 @@ codes! {
     UnsupportedHeader 400 "One of the HTTP headers specified in the request is not supported.";
     UnsupportedHttpVerb 405 "The resource doesn't support specified Http Verb.";
     UnsupportedQueryParameter 400 "One of the query parameters specified in the request URI is not supported.";
+    WebContentNotFound 404 "The requested content does not exist.";
 }
 
 impl From<Refusal> for Code {
@@ -153,10 +162,18 @@ impl From<Refusal> for Code {
             Refusal::LeaseBrokenNoRenew => Self::LeaseIsBrokenAndCannotBeRenewed,
             Refusal::BlockUnknown => Self::InvalidBlockList,
             Refusal::BlockIdLengthDiffers => Self::InvalidBlobOrBlock,
-            Refusal::BlocksTooMany => Self::BlockCountExceedsLimit,
             Refusal::ScopeFixed => Self::RequestForbiddenByContainerEncryptionPolicy,
             Refusal::KeyNeeded => Self::BlobUsesCustomerSpecifiedEncryption,
             Refusal::KeyNotUsed => Self::BlobDoesNotUseCustomerSpecifiedEncryption,
+            Refusal::BlocksTooMany | Refusal::AppendsTooMany => Self::BlockCountExceedsLimit,
+            Refusal::AppendPositionDiffers => Self::AppendPositionConditionNotMet,
+            Refusal::LengthOverMax => Self::MaxBlobSizeConditionNotMet,
+            Refusal::BlobSealed => Self::BlobIsSealed,
+            Refusal::PagesOutside => Self::InvalidPageRange,
+            Refusal::SequenceConditionFailed => Self::SequenceNumberConditionNotMet,
+            Refusal::SequenceTooLarge => Self::SequenceNumberIncrementTooLarge,
+            Refusal::PreviousNotFound => Self::PreviousSnapshotNotFound,
+            Refusal::PageListTooLong => Self::OutOfRangeInput,
             Refusal::RangeOutside { .. } => Self::InvalidRange,
             Refusal::QueueNotFound => Self::QueueNotFound,
             Refusal::QueueExists => Self::QueueAlreadyExists,

@@ -108,6 +108,10 @@ impl From<Error> for Problem {
             Error::Refused(refusal @ Refusal::VisibleAfterExpiry) => Self::new(refusal.into())
                 .saying("The message would be invisible until after its end.")
                 .detail("QueryParameterName", "visibilitytimeout"),
+            Error::Refused(Refusal::AppendsTooMany) => Self::new(Code::BlockCountExceedsLimit)
+                .saying("The committed block count cannot exceed the maximum limit of 50,000 blocks."),
+            Error::Refused(Refusal::PageListTooLong) => Self::new(Code::OutOfRangeInput)
+                .saying("The list of pages is too long for this version: ask for a part of the blob by x-ms-range."),
             Error::Refused(refusal) => Self::new(refusal.into()),
             Error::Busy => Self::new(Code::ServerBusy),
             Error::Storage(StoreError::Full) => Self::new(Code::InsufficientStorage),

@@ -64,6 +64,16 @@ impl Fields {
         }
     }
 
+    /// A header that is a whole number.
+    ///
+    /// Refuses `InvalidHeaderValue`.
+    pub fn header_number(&self, name: &str) -> Result<Option<u64>, Problem> {
+        let Some(text) = self.header_opt(name)? else { return Ok(None) };
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = if digits { text.parse().ok() } else { None };
+        number.map(Some).ok_or_else(|| Problem::header(name, text))
+    }
+
     /// Whether a header is there and not empty.
     pub fn has_header(&self, name: &str) -> bool {
         self.headers.get(name).is_some_and(|value| !value.as_bytes().trim_ascii().is_empty())

@@ -21,4 +21,5 @@ mod service;
 mod stamp;
 pub mod target;
 pub mod version;
+mod website;
 pub mod wire;

@@ -27,7 +27,9 @@ use crate::queue;
 use crate::route::{self, Route, Verb};
 use crate::service;
 use crate::stamp::Stamp;
-use crate::target::{Level, Service, Target};
+use crate::target::{Front, Level, Service, Target};
+use crate::version::{VERSION_HEADER, Version};
+use crate::website;
 use crate::wire::{encryption, structured};
 
 /// The encryption scope that a write uses.
@@ -80,14 +82,21 @@ pub struct Request {
     pub chunks: Chunks,
 }
 
-/// Answers a request to `service`, and logs it: never with its query, which may carry a signature.
-pub async fn serve(app: &App, service: Service, request: Request) -> Response {
+/// Answers a request that came to `front`, and logs it: never with its query, which may carry a signature.
+pub async fn serve(app: &Arc<App>, front: impl Into<Front>, request: Request) -> Response {
     let started = Instant::now();
-    let mut stamp = Stamp::new(service, &request.method, &request.headers, app.clock.now());
+    let service = website::service(front.into(), &request.headers, app.options.path_style_only);
+    let mut stamp = Stamp::new(service.unwrap_or(Service::Blob), &request.method, &request.headers, app.clock.now());
     let span =
         tracing::info_span!("request", id = %stamp.request_id, method = %request.method, path = request.raw_path);
     async {
-        let outcome = answer(app, service, request, &mut stamp).await;
+        let outcome = match service {
+            Some(service) => match Routed::parse(app, service, request, &mut stamp, None) {
+                Ok(routed) => carry_out(app, routed, &stamp).await,
+                Err(problem) => Err(problem),
+            },
+            None => Ok(website::answer(app, request, &mut stamp).await),
+        };
         let response = stamp.onto(outcome);
         let (status, micros) = (response.status().as_u16(), started.elapsed().as_micros());
         tracing::info!(operation = stamp.operation, status, micros, "answered");
@@ -97,23 +106,52 @@ pub async fn serve(app: &App, service: Service, request: Request) -> Response {
     .await
 }
 
-/// The way of a request: what it addresses, what it asks for, whether it may, and what comes of it.
-async fn answer(app: &App, service: Service, request: Request, stamp: &mut Stamp) -> Result<Answer, Problem> {
-    let Request { method, raw_path, raw_query, headers, case, peer, chunks } = request;
-    let chunks = drained(chunks, &headers);
-    let routes = routes(service)?;
-    let mut fields = Fields::parse(headers, raw_query.as_deref(), case)?;
-    let version = auth::version(&fields, app.options.strict_versions)?;
-    stamp.version = version;
-    let host = if app.options.path_style_only { None } else { fields.header_opt("host")? };
-    let target = Target::parse(service, host, &raw_path, &fields)?;
-    let properties = service::properties(&app.engine, &target.account, service)?;
-    stamp.cors = Some(Cors::of(&properties.cors, &method, fields.headers()));
-    let version = service::default_version(&properties, &fields).unwrap_or(version);
-    stamp.version = version;
-    let operation = route::find(routes, &method, target.level(), &fields)?;
-    stamp.operation = operation.name;
+/// A request of which it is known what it addresses and what it asks for.
+struct Routed {
+    service: Service,
+    method: Method,
+    target: Target,
+    fields: Fields,
+    version: Version,
+    operation: &'static Operation,
+    peer: Peer,
+    chunks: Chunks,
+}
 
+impl Routed {
+    /// The first half of the way. A request without a version speaks `inherited`, if there is one.
+    fn parse(
+        app: &App,
+        service: Service,
+        request: Request,
+        stamp: &mut Stamp,
+        inherited: Option<Version>,
+    ) -> Result<Self, Problem> {
+        let Request { method, raw_path, raw_query, headers, case, peer, chunks } = request;
+        let chunks = drained(chunks, &headers);
+        let routes = routes(service)?;
+        let fields = Fields::parse(headers, raw_query.as_deref(), case)?;
+        let version = match inherited {
+            Some(version) if !fields.has_header(VERSION_HEADER) => version,
+            _ => auth::version(&fields, app.options.strict_versions)?,
+        };
+        stamp.version = version;
+        let host = if app.options.path_style_only { None } else { fields.header_opt("host")? };
+        let target = Target::parse(service, host, &raw_path, &fields)?;
+        let properties = service::properties(&app.engine, &target.account, service)?;
+        stamp.cors = Some(Cors::of(&properties.cors, &method, fields.headers()));
+        let default = service::default_version(&properties, &fields).filter(|_| inherited.is_none());
+        let version = default.unwrap_or(version);
+        stamp.version = version;
+        let operation = route::find(routes, &method, target.level(), &fields)?;
+        stamp.operation = operation.name;
+        Ok(Self { service, method, target, fields, version, operation, peer, chunks })
+    }
+}
+
+/// The second half of the way: whether the request may, and what comes of it.
+async fn carry_out(app: &Arc<App>, routed: Routed, stamp: &Stamp) -> Result<Answer, Problem> {
+    let Routed { service, method, target, mut fields, version, operation, peer, chunks } = routed;
     let asked = Asked {
         service,
         method: &method,
@@ -147,7 +185,8 @@ async fn answer(app: &App, service: Service, request: Request, stamp: &mut Stamp
         strict: app.options.strict_versions,
         path_style_only: app.options.path_style_only,
     };
-    let call = Call { engine: app.engine.clone(), service, target, fields, version, grant, operation, arrival, body };
+    let (engine, app) = (app.engine.clone(), Arc::clone(app));
+    let call = Call { engine, service, target, fields, version, grant, operation, arrival, app, body };
     // Clients take an answer that does not repeat the header for one of a service that did not check.
     let answer = (operation.run)(call).await?.header_opt(structured::BODY, structured);
     let answer = encryption.into_iter().fold(answer, |answer, (name, value)| answer.header(name, value));
@@ -169,6 +208,43 @@ fn routes(service: Service) -> Result<&'static [&'static [Route]], Problem> {
     }
 }
 
+/// A request within another one, such as a part of a batch. It goes the same way, with an authorization of its own;
+/// whoever takes it out of the other looks at what it asks for before it does.
+pub(crate) struct Inner {
+    app: Arc<App>,
+    stamp: Stamp,
+    routed: Result<Routed, Problem>,
+}
+
+impl Inner {
+    /// The request that came within `call`, whose version it speaks unless it names one.
+    pub(crate) fn of(call: &Call, service: Service, request: Request) -> Self {
+        let app = Arc::clone(&call.app);
+        let mut stamp = Stamp::new(service, &request.method, &request.headers, app.clock.now());
+        stamp.version = call.version;
+        let routed = Routed::parse(&app, service, request, &mut stamp, Some(call.version));
+        Self { app, stamp, routed }
+    }
+
+    /// What it addresses and asks for, unless it is to be refused.
+    pub(crate) fn routed(&self) -> Option<(&Target, &'static Operation)> {
+        self.routed.as_ref().ok().map(|routed| (&routed.target, routed.operation))
+    }
+
+    /// Its answer, stamped.
+    pub(crate) async fn answer(self) -> Answer {
+        let Self { app, stamp, routed } = self;
+        let outcome = match routed {
+            Ok(routed) => carry_out(&app, routed, &stamp).await,
+            Err(problem) => Err(problem),
+        };
+        let answer = stamp.complete(outcome);
+        let (operation, status) = (stamp.operation, answer.status.as_u16());
+        tracing::info!(id = %stamp.request_id, operation, status, "answered within a batch");
+        answer
+    }
+}
+
 /// How long the client would wait is not ours to enforce, but it must say a number.
 fn check_timeout(fields: &Fields) -> Result<(), Problem> {
     match fields.query_number("timeout")? {
@@ -177,13 +253,14 @@ fn check_timeout(fields: &Fields) -> Result<(), Problem> {
     }
 }
 
-/// The one filter of a service's port: it takes every request, raw. A [`HeaderCase`] extension of the request, if there
+/// The one filter of a port: it takes every request, raw. A [`HeaderCase`] extension of the request, if there
 /// is one, tells how its header names were written, a [`Peer`] extension who sent it; a [`crate::head::ResponseCase`]
 /// extension of the response, how its own names are to be.
 pub fn filter(
     app: Arc<App>,
-    service: Service,
+    front: impl Into<Front>,
 ) -> impl Filter<Extract = (Response,), Error = Rejection> + Clone + Send + Sync + 'static {
+    let front = front.into();
     let raw_query = warp::query::raw().map(Some).or(warp::any().map(|| None)).unify();
     warp::method()
         .and(warp::path::full())
@@ -210,7 +287,7 @@ pub fn filter(
                     peer: peer.unwrap_or_default(),
                     chunks: chunks(body),
                 };
-                async move { serve(&app, service, request).await }
+                async move { serve(&app, front, request).await }
             },
         )
 }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use warp::Reply;
 use warp::reply::Response;
 
-use crate::answer::{Answer, Content};
+use crate::answer::{Answer, Content, Made};
 use crate::cors::Cors;
 use crate::error::Problem;
 use crate::target::Service;
@@ -63,30 +63,39 @@ impl Stamp {
 
     /// The answer on its way out. To HEAD it has no body.
     pub(crate) fn onto(&self, outcome: Result<Answer, Problem>) -> Response {
-        let answer = outcome.unwrap_or_else(|problem| self.refusal(&problem));
-        let mut headers = answer.headers;
+        let answer = self.complete(outcome);
         let mut response = match answer.content {
-            Content::Empty => empty(),
-            Content::Bytes(bytes) => {
-                announce(&mut headers, u64::try_from(bytes.len()).unwrap_or(u64::MAX));
-                if self.is_head { empty() } else { Response::new(bytes.into()) }
-            }
-            Content::Reader(reader) => {
-                announce(&mut headers, reader.remaining());
-                if self.is_head { empty() } else { warp::reply::stream(Outgoing::of(*reader)).into_response() }
-            }
-            Content::Structured(reader, encoder) => {
+            Content::Bytes(bytes) if !self.is_head => Response::new(bytes.into()),
+            Content::Reader(reader) if !self.is_head => warp::reply::stream(Outgoing::of(*reader)).into_response(),
+            Content::Structured(reader, encoder) if !self.is_head => {
                 warp::reply::stream(Outgoing::structured(*reader, *encoder)).into_response()
             }
+            Content::Stream(made) if !self.is_head => warp::reply::stream(Outgoing::made(made)).into_response(),
+            _ => Response::new(Bytes::new().into()),
         };
         *response.status_mut() = answer.status;
-        self.common(&mut headers);
-        if let Some(cors) = &self.cors {
-            cors.onto(&mut headers);
-        }
-        *response.headers_mut() = headers;
+        *response.headers_mut() = answer.headers;
         response.extensions_mut().insert(answer.case);
         response
+    }
+
+    /// The answer with all its headers; of a refusal, with its body.
+    pub(crate) fn complete(&self, outcome: Result<Answer, Problem>) -> Answer {
+        let mut answer = outcome.unwrap_or_else(|problem| self.refusal(&problem));
+        let length = match &answer.content {
+            Content::Empty | Content::Stream(_) => None,
+            Content::Bytes(bytes) => Some(u64::try_from(bytes.len()).unwrap_or(u64::MAX)),
+            Content::Reader(reader) => Some(reader.remaining()),
+            Content::Structured(_, encoder) => Some(encoder.message_length()),
+        };
+        if let Some(length) = length {
+            announce(&mut answer.headers, length);
+        }
+        self.common(&mut answer.headers);
+        if let Some(cors) = &self.cors {
+            cors.onto(&mut answer.headers);
+        }
+        answer
     }
 
     fn common(&self, headers: &mut HeaderMap) {
@@ -136,21 +145,22 @@ fn printable(text: &str) -> String {
     text.chars().map(|c| if writable(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }
 
-fn empty() -> Response {
-    Response::new(Bytes::new().into())
-}
-
 fn announce(headers: &mut HeaderMap, length: u64) {
     headers.entry(http::header::CONTENT_LENGTH).or_insert(HeaderValue::from(length));
 }
 
-/// The bytes of a reader. An error in them aborts the connection: the client must not take a part for the whole.
+/// The bytes of a body. An error in them aborts the connection: the client must not take a part for the whole.
 /// The lock is never waited for; it tells the compiler that nobody polls from two threads.
 struct Outgoing(Mutex<BoxStream<'static, Result<Bytes, Error>>>);
 
 impl Outgoing {
     fn of(reader: Reader) -> Self {
         Self(Mutex::new(bytes_of(reader).boxed()))
+    }
+
+    fn made(made: Made) -> Self {
+        let bytes = made.0.inspect_err(|error| tracing::error!(%error, "an answer broke off"));
+        Self(Mutex::new(bytes.boxed()))
     }
 
     fn structured(reader: Reader, mut encoder: Encoder) -> Self {

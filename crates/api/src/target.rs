@@ -14,7 +14,7 @@ use crate::error::Problem;
 use crate::fields::{Fields, decode};
 
 /// What is appended to the account's name to address its read-only copy.
-const SECONDARY_SUFFIX: &str = "-secondary";
+pub(crate) const SECONDARY_SUFFIX: &str = "-secondary";
 /// The container that a blob of an account's top level lies in.
 const ROOT_CONTAINER: &str = "$root";
 /// What follows a queue's name in the path of its messages.
@@ -39,6 +39,31 @@ impl Service {
             Self::Queue => "Queue",
             Self::Table => "Table",
         }
+    }
+}
+
+/// What a port is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Front {
+    /// A service. Websites, which lie in the Blob service, are also served at its port, to hosts of their own.
+    Service(Service),
+    /// Static websites.
+    Web,
+}
+
+impl Front {
+    /// The name in ready lines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Service(service) => service.name(),
+            Self::Web => "Web",
+        }
+    }
+}
+
+impl From<Service> for Front {
+    fn from(service: Service) -> Self {
+        Self::Service(service)
     }
 }
 

@@ -43,6 +43,8 @@ impl Version {
     pub const V2019_12_12: Self = Self::of(2019, 12, 12);
     /// The first with shared access signatures for directories.
     pub const V2020_02_10: Self = Self::of(2020, 2, 10);
+    /// The first that lists page ranges in parts.
+    pub const V2020_10_02: Self = Self::of(2020, 10, 2);
     /// The first with encryption scopes in shared access signatures.
     pub const V2020_12_06: Self = Self::of(2020, 12, 6);
     /// The first that escapes names which XML cannot carry.
@@ -51,6 +53,9 @@ impl Version {
     pub const V2025_07_05: Self = Self::of(2025, 7, 5);
     /// The first with headers and parameters in user delegation signatures.
     pub const V2026_04_06: Self = Self::of(2026, 4, 6);
+
+    /// The first with blocks of 100 MiB in append blobs.
+    pub const V2022_11_02: Self = Self::of(2022, 11, 2);
 
     /// What an anonymous request without a version speaks.
     pub const ANONYMOUS_DEFAULT: Self = Self::of(2009, 9, 19);

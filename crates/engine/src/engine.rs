@@ -9,7 +9,7 @@ use futures_util::future::Shared as SharedFuture;
 use parking_lot::{Mutex, RwLock};
 use tokio::task::JoinHandle;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::clockwork::{self, Clockwork};
 use crate::error::Error;
 use crate::names::AccountName;
@@ -247,6 +247,11 @@ impl Engine {
         &self.shared.payloads
     }
 
+    /// The present moment, as a read begun now would judge by it.
+    pub fn now(&self) -> Result<Timestamp, Error> {
+        Ok(self.snapshot()?.now())
+    }
+
     /// A view of the latest durable state.
     pub(crate) fn snapshot(&self) -> Result<Box<dyn Snapshot>, Error> {
         Ok(self.shared.store.snapshot()?)
@@ -293,13 +298,15 @@ impl Engine {
         store::transact(&*self.shared.store, purpose, body).await
     }
 
-    /// As [`Self::write`], for a body that may keep `content`. The transaction owns the staged bytes: whoever stops
-    /// waiting for it cannot take them away, and if it writes nothing they are given back.
+    /// As [`Self::write`], for a body that may keep `content`. The transaction owns the staged bytes, alone or with a
+    /// caller that may try again: whoever stops waiting for it cannot take them away, and if it writes nothing they are
+    /// given back by the last owner.
     pub(crate) async fn write_content<T: Send + 'static>(
         &self,
-        content: Staged,
+        content: impl Into<Arc<Staged>>,
         body: impl Fn(&mut dyn Tx, &Staged) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
+        let content = content.into();
         self.write(Purpose::Grow, move |tx| {
             let outcome = body(tx, &content);
             if outcome.is_err() {

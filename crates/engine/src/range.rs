@@ -1,6 +1,8 @@
 //! Byte ranges of a content.
 //! <https://learn.microsoft.com/rest/api/storageservices/specifying-the-range-header-for-blob-service-operations>
 
+use serde::{Deserialize, Serialize};
+
 use crate::refusal::Refusal;
 
 /// What a request asks for.
@@ -12,12 +14,12 @@ pub struct RangeRequest {
     pub last: Option<u64>,
 }
 
-/// Bytes that exist: never empty.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Consecutive bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByteRange {
     /// First byte.
     pub first: u64,
-    /// How many bytes, at least one.
+    /// How many bytes. At least one, where they are those that a request asks for.
     pub length: u64,
 }
 

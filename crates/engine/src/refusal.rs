@@ -82,6 +82,24 @@ pub enum Refusal {
     KeyNeeded,
     /// The request brings a key and the blob is stored under none of a customer.
     KeyNotUsed,
+    /// The append blob has as many blocks as it may have.
+    AppendsTooMany,
+    /// The append blob is not as long as the condition demanded.
+    AppendPositionDiffers,
+    /// The append blob would be longer than the condition allows.
+    LengthOverMax,
+    /// The append blob is sealed.
+    BlobSealed,
+    /// Pages that lie beyond the end of the blob.
+    PagesOutside,
+    /// A condition on the sequence number failed.
+    SequenceConditionFailed,
+    /// The sequence number cannot become larger.
+    SequenceTooLarge,
+    /// The state to compare with does not exist.
+    PreviousNotFound,
+    /// There are more page ranges than one answer takes.
+    PageListTooLong,
     /// The range begins at or after the end of the content.
     RangeOutside {
         /// The content's length in bytes.

@@ -1,13 +1,22 @@
 //! The configuration: flags over environment over file over defaults.
 
+mod account;
+mod print;
+
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::{Parser, ValueEnum};
-use lazuli_api::auth::accounts::{AccountError, Accounts, DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, Rules};
-use lazuli_api::target::Service;
-use serde::Deserialize;
+use clap::builder::FalseyValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use lazuli_api::auth::accounts::{Accounts, DEVELOPMENT_ACCOUNT};
+use lazuli_api::target::{Front, Service};
+use lazuli_engine::policy::Policies;
+use serde::{Deserialize, Serialize};
+
+use account::AccountTable;
+pub(crate) use print::print;
 
 use crate::start::StartError;
 
@@ -17,8 +26,32 @@ const DEFAULT_FILE: &str = "config/lazuli.toml";
 const MIB: u64 = 1024 * 1024;
 
 /// Azure Storage on one durable node.
-#[derive(Debug, Default, Parser)]
-#[command(name = "lazuli", version, about, disable_help_subcommand = true)]
+#[derive(Debug, Parser)]
+#[command(name = "lazuli", version, about, disable_help_subcommand = true, args_conflicts_with_subcommands = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) flags: Flags,
+}
+
+/// What else than to serve the program does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Deal with the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+}
+
+/// What is done with the configuration.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print the configuration that the same flags would start the server with. Keys are not shown
+    Print(Box<Flags>),
+}
+
+/// What can be said on the command line, and in the environment.
+#[derive(Debug, Default, Args)]
 pub(crate) struct Flags {
     /// Configuration file [default: config/lazuli.toml, if there is one]
     #[arg(long, env = "LAZULI_CONFIG", value_name = "FILE")]
@@ -38,18 +71,34 @@ pub(crate) struct Flags {
     /// Port of the Blob service; 0 takes a free one [default: 10000]
     #[arg(long = "blobPort", visible_alias = "blob-port", env = "LAZULI_BLOB_PORT", value_name = "PORT")]
     blob_port: Option<u16>,
+    /// Seconds that a connection to the Blob service may stay open between two requests [default: --idle-timeout]
+    #[arg(long = "blobKeepAliveTimeout", visible_alias = "blob-keep-alive-timeout", value_name = "SECONDS")]
+    blob_keep_alive: Option<u64>,
     /// Address of the Queue service [default: 127.0.0.1]
     #[arg(long = "queueHost", visible_alias = "queue-host", env = "LAZULI_QUEUE_HOST", value_name = "HOST")]
     queue_host: Option<String>,
     /// Port of the Queue service; 0 takes a free one [default: 10001]
     #[arg(long = "queuePort", visible_alias = "queue-port", env = "LAZULI_QUEUE_PORT", value_name = "PORT")]
     queue_port: Option<u16>,
+    /// Seconds that a connection to the Queue service may stay open between two requests [default: --idle-timeout]
+    #[arg(long = "queueKeepAliveTimeout", visible_alias = "queue-keep-alive-timeout", value_name = "SECONDS")]
+    queue_keep_alive: Option<u64>,
     /// Address of the Table service [default: 127.0.0.1]
     #[arg(long = "tableHost", visible_alias = "table-host", env = "LAZULI_TABLE_HOST", value_name = "HOST")]
     table_host: Option<String>,
     /// Port of the Table service; 0 takes a free one [default: 10002]
     #[arg(long = "tablePort", visible_alias = "table-port", env = "LAZULI_TABLE_PORT", value_name = "PORT")]
     table_port: Option<u16>,
+    /// Seconds that a connection to the Table service may stay open between two requests [default: --idle-timeout]
+    #[arg(long = "tableKeepAliveTimeout", visible_alias = "table-keep-alive-timeout", value_name = "SECONDS")]
+    table_keep_alive: Option<u64>,
+    /// Address of static websites [default: 127.0.0.1]
+    #[arg(long = "webHost", visible_alias = "web-host", env = "LAZULI_WEB_HOST", value_name = "HOST")]
+    web_host: Option<String>,
+    /// Port of static websites; 0 takes a free one. Without it they are served on the Blob service's port alone, to
+    /// hosts such as account.web.localhost
+    #[arg(long = "webPort", visible_alias = "web-port", env = "LAZULI_WEB_PORT", value_name = "PORT")]
+    web_port: Option<u16>,
     /// MiB of rows kept in memory; the process uses up to four times as much [default: 64]
     #[arg(long = "cache-mib", env = "LAZULI_CACHE_MIB", value_name = "MIB")]
     cache_mib: Option<u64>,
@@ -78,10 +127,15 @@ pub(crate) struct Flags {
     #[arg(short, long, value_name = "FILE")]
     debug: Option<PathBuf>,
     /// Refuse an x-ms-version that is newer than all known
-    #[arg(long = "strict-versions", conflicts_with = "skip_version_check")]
+    #[arg(long = "strict-versions")]
     strict_versions: bool,
     /// Accept an x-ms-version that is newer than all known: the default
-    #[arg(long = "skipApiVersionCheck", visible_alias = "skip-api-version-check")]
+    #[arg(
+        long = "skipApiVersionCheck",
+        visible_alias = "skip-api-version-check",
+        env = "AZURITE_SKIP_API_VERSION_CHECK",
+        value_parser = FalseyValueParser::new()
+    )]
     skip_version_check: bool,
     /// Never take the account from the host name
     #[arg(long = "disableProductStyleUrl", visible_alias = "disable-product-style-url")]
@@ -92,6 +146,9 @@ pub(crate) struct Flags {
     /// Accounts and their keys: `name:key1[:key2];…`. Without any, the development account
     #[arg(long, env = "LAZULI_ACCOUNTS", hide_env_values = true, value_name = "ACCOUNTS")]
     accounts: Option<String>,
+    /// Pass over headers and parameters that the server does not know: it always does
+    #[arg(short = 'L', long = "loose")]
+    _loose: bool,
     /// There is no telemetry to disable
     #[arg(long = "disableTelemetry", visible_alias = "disable-telemetry", hide = true)]
     _disable_telemetry: bool,
@@ -106,6 +163,7 @@ struct File {
     blob: Endpoint,
     queue: Endpoint,
     table: Endpoint,
+    web: Endpoint,
     cache_mib: Option<u64>,
     reserve_mib: Option<u64>,
     connections_max: Option<usize>,
@@ -115,31 +173,7 @@ struct File {
     strict_versions: bool,
     path_style_only: bool,
     allow_development_account: bool,
-    accounts: BTreeMap<String, AccountEntry>,
-}
-
-/// An account in the file: its keys alone, or with how it lets clients in.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum AccountEntry {
-    Keys(Vec<String>),
-    Full(FullAccount),
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FullAccount {
-    /// May be left out for the development account alone.
-    #[serde(default)]
-    keys: Vec<String>,
-    #[serde(default = "allowed")]
-    public_access: bool,
-    #[serde(default = "allowed")]
-    shared_key: bool,
-}
-
-const fn allowed() -> bool {
-    true
+    accounts: BTreeMap<String, AccountTable>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -147,10 +181,11 @@ const fn allowed() -> bool {
 struct Endpoint {
     host: Option<String>,
     port: Option<u16>,
+    keep_alive: Option<u64>,
 }
 
 /// What an acknowledged write survives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Durability {
     /// A power cut.
@@ -160,7 +195,7 @@ pub(crate) enum Durability {
 }
 
 /// The form of log lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogFormat {
     /// For people.
@@ -172,9 +207,11 @@ pub(crate) enum LogFormat {
 /// Where a service listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Listen {
-    pub(crate) service: Service,
+    pub(crate) front: Front,
     pub(crate) host: String,
     pub(crate) port: u16,
+    /// How long a connection may stay open between two requests.
+    pub(crate) keep_alive: Duration,
 }
 
 /// The configuration in effect.
@@ -187,25 +224,26 @@ pub(crate) struct Config {
     pub(crate) reserve_bytes: u64,
     pub(crate) group_jobs_max: usize,
     pub(crate) connections_max: usize,
-    pub(crate) idle_timeout: std::time::Duration,
+    pub(crate) idle_timeout: Duration,
     pub(crate) log_format: LogFormat,
     pub(crate) log_level: String,
     pub(crate) log_file: Option<PathBuf>,
     pub(crate) strict_versions: bool,
     pub(crate) path_style_only: bool,
     pub(crate) accounts: Accounts,
+    pub(crate) policies: Policies,
+    /// What the file says of accounts, to be shown.
+    account_tables: BTreeMap<String, AccountTable>,
 }
 
 impl Config {
     /// Puts together what flags, environment and file say.
     pub(crate) fn load(flags: Flags) -> Result<Self, StartError> {
         let file = read_file(flags.config.as_deref())?;
-        let (accounts, development) = accounts(flags.accounts.as_deref(), &file.accounts)?;
-        let listen = vec![
-            endpoint(Service::Blob, flags.blob_host, flags.blob_port, file.blob, 10_000),
-            endpoint(Service::Queue, flags.queue_host, flags.queue_port, file.queue, 10_001),
-            endpoint(Service::Table, flags.table_host, flags.table_port, file.table, 10_002),
-        ];
+        let (accounts, development) = account::accounts(flags.accounts.as_deref(), &file.accounts)?;
+        let policies = account::policies(&file.accounts, &accounts)?;
+        let idle = flags.idle_timeout.or(file.idle_timeout).unwrap_or(120);
+        let listen = endpoints(&flags, [file.blob, file.queue, file.table, file.web], idle);
         if development && !flags.allow_development_account && !file.allow_development_account {
             check_private(&listen)?;
         }
@@ -223,13 +261,15 @@ impl Config {
             reserve_bytes: flags.reserve_mib.or(file.reserve_mib).unwrap_or(64).saturating_mul(MIB),
             group_jobs_max: flags.group_max.unwrap_or(lazuli_engine::store::embedded::GROUP_JOBS_MAX).max(1),
             connections_max: flags.connections_max.or(file.connections_max).unwrap_or(4096).max(1),
-            idle_timeout: std::time::Duration::from_secs(flags.idle_timeout.or(file.idle_timeout).unwrap_or(120)),
+            idle_timeout: Duration::from_secs(idle),
             log_format: flags.log_format.or(file.log_format).unwrap_or(LogFormat::Text),
             log_level: level,
             log_file: flags.debug,
             strict_versions: !flags.skip_version_check && (flags.strict_versions || file.strict_versions),
             path_style_only: flags.path_style_only || file.path_style_only,
             accounts,
+            policies,
+            account_tables: file.accounts,
         })
     }
 }
@@ -248,52 +288,30 @@ fn read_file(named: Option<&std::path::Path>) -> Result<File, StartError> {
     })
 }
 
-fn endpoint(service: Service, host: Option<String>, port: Option<u16>, file: Endpoint, default: u16) -> Listen {
-    Listen {
-        service,
-        host: host.or(file.host).unwrap_or_else(|| "127.0.0.1".to_owned()),
-        port: port.or(file.port).unwrap_or(default),
-    }
-}
-
-/// The accounts, and whether the development account is among them with the key that everybody knows.
-fn accounts(text: Option<&str>, file: &BTreeMap<String, AccountEntry>) -> Result<(Accounts, bool), StartError> {
-    let azurite = std::env::var("AZURITE_ACCOUNTS").ok();
-    let refused = |error: AccountError| StartError::new(error.to_string());
-    let mut accounts = Accounts::default();
-    if let Some(text) = text.or(azurite.as_deref()) {
-        for entry in text.split(';').filter(|entry| !entry.trim().is_empty()) {
-            let mut parts = entry.trim().split(':');
-            let name = parts.next().unwrap_or_default();
-            let keys: Vec<_> = parts.collect();
-            accounts = accounts.with(name, &keys).map_err(refused)?;
-        }
-        return Ok((accounts, false));
-    }
-    if file.is_empty() {
-        return Ok((accounts.with(DEVELOPMENT_ACCOUNT, &[DEVELOPMENT_KEY]).map_err(refused)?, true));
-    }
-    let mut development = false;
-    for (name, entry) in file {
-        let (keys, rules) = match entry {
-            AccountEntry::Keys(keys) => (keys, Rules::default()),
-            AccountEntry::Full(FullAccount { keys, public_access, shared_key }) => {
-                (keys, Rules { public_access: *public_access, shared_key: *shared_key })
-            }
-        };
-        let mut keys: Vec<_> = keys.iter().map(String::as_str).collect();
-        if keys.is_empty() && name == DEVELOPMENT_ACCOUNT {
-            keys.push(DEVELOPMENT_KEY);
-            development = true;
-        }
-        accounts = accounts.with_rules(name, &keys, rules).map_err(refused)?;
-    }
-    Ok((accounts, development))
+/// Where the services listen, and the websites if they are to have a port.
+fn endpoints(flags: &Flags, file: [Endpoint; 4], idle: u64) -> Vec<Listen> {
+    let flag = |host: &Option<String>, port, keep_alive| Endpoint { host: host.clone(), port, keep_alive };
+    let given = [
+        (Service::Blob.into(), flag(&flags.blob_host, flags.blob_port, flags.blob_keep_alive), Some(10_000)),
+        (Service::Queue.into(), flag(&flags.queue_host, flags.queue_port, flags.queue_keep_alive), Some(10_001)),
+        (Service::Table.into(), flag(&flags.table_host, flags.table_port, flags.table_keep_alive), Some(10_002)),
+        (Front::Web, flag(&flags.web_host, flags.web_port, None), None),
+    ];
+    let listen = |((front, flag, default), file): ((_, Endpoint, _), Endpoint)| {
+        Some(Listen {
+            front,
+            host: flag.host.or(file.host).unwrap_or_else(|| "127.0.0.1".to_owned()),
+            port: flag.port.or(file.port).or(default)?,
+            keep_alive: Duration::from_secs(flag.keep_alive.or(file.keep_alive).unwrap_or(idle)),
+        })
+    };
+    given.into_iter().zip(file).filter_map(listen).collect()
 }
 
 /// Refuses to show the development account, whose key everybody knows, to other machines.
 fn check_private(listen: &[Listen]) -> Result<(), StartError> {
-    for Listen { host, .. } in listen {
+    // Websites are for everybody, and no key opens more of them.
+    for Listen { host, .. } in listen.iter().filter(|listen| listen.front != Front::Web) {
         let private = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
         if !private {
             return Err(StartError::new(format!(
@@ -312,8 +330,8 @@ mod tests {
     use super::*;
 
     fn load(arguments: &[&str]) -> Result<Config, StartError> {
-        let flags = Flags::try_parse_from(std::iter::once(&"lazuli").chain(arguments)).unwrap();
-        Config::load(flags)
+        let arguments = Arguments::try_parse_from(std::iter::once(&"lazuli").chain(arguments)).unwrap();
+        Config::load(arguments.flags)
     }
 
     #[test]
@@ -358,10 +376,54 @@ mod tests {
     }
 
     #[test]
+    fn connections_are_kept_as_long_as_their_service_says() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("lazuli.toml");
+        std::fs::write(&path, "idle_timeout = 7\n[blob]\nkeep_alive = 8\n[queue]\nkeep_alive = 8\n").unwrap();
+        let config = load(&["--config", path.to_str().unwrap(), "--blobKeepAliveTimeout", "9"]).unwrap();
+        let kept: Vec<_> = config.listen.iter().map(|listen| listen.keep_alive.as_secs()).collect();
+        assert_eq!(kept, [9, 8, 7]);
+    }
+
+    #[test]
+    fn websites_have_a_port_only_if_one_is_given() {
+        let empty = tempfile::NamedTempFile::new().unwrap();
+        let ports = |more: &[&str]| {
+            let arguments = [&["--config", empty.path().to_str().unwrap()], more].concat();
+            let listen = load(&arguments).unwrap().listen;
+            listen.iter().find(|listen| listen.front == Front::Web).map(|listen| listen.port)
+        };
+        assert_eq!(ports(&[]), None);
+        assert_eq!(ports(&["--webHost", "::1"]), None);
+        assert_eq!(ports(&["--web-port", "0"]), Some(0));
+    }
+
+    #[test]
+    fn settings_of_an_account_are_its_policy() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("lazuli.toml");
+        let load = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            load(&["--config", path.to_str().unwrap()])
+        };
+        assert!(load("[accounts.devstoreaccount1]\nversioning = true\n").is_ok());
+        for (text, named) in [
+            ("[accounts.other]\nversioning = true\n", "\"other\""),
+            ("[accounts.devstoreaccount1]\nversions = true\n", "line 2"),
+            ("[accounts.devstoreaccount1]\nsku = \"Free\"\n", "Standard_RAGRS"),
+            ("[accounts.devstoreaccount1]\ncontainer_retention_days = 400\n", "400"),
+        ] {
+            let error = load(text).err().unwrap().to_string();
+            assert!(error.contains(named) && !error.contains('\n'), "{text}: {error}");
+        }
+    }
+
+    #[test]
     fn the_development_account_is_not_shown_to_others_unawares() {
         assert!(load(&["--blobHost", "0.0.0.0"]).is_err());
         assert!(load(&["--blobHost", "0.0.0.0", "--allow-development-account"]).is_ok());
         assert!(load(&["--blobHost", "0.0.0.0", "--accounts", "mine:c2VjcmV0"]).is_ok());
+        assert!(load(&["--webHost", "0.0.0.0", "--webPort", "0"]).is_ok());
     }
 
     #[test]

@@ -17,7 +17,7 @@ use lazuli_api::serve;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 
-use config::{Config, Flags};
+use config::{Arguments, Command, Config, ConfigCommand, Flags};
 use listen::Limits;
 use start::StartError;
 
@@ -25,12 +25,17 @@ use start::StartError;
 const DRAIN: Duration = Duration::from_secs(15);
 
 fn main() -> ExitCode {
-    let flags = Flags::parse();
+    let Arguments { command, flags } = Arguments::parse();
     let ended = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| StartError::new(format!("no runtime: {error}")))
-        .and_then(|runtime| runtime.block_on(run(flags)));
+        .and_then(|runtime| match command {
+            None => runtime.block_on(run(flags)),
+            Some(Command::Config(ConfigCommand::Print(flags))) => {
+                config::print(&Config::load(*flags)?).map(|text| say(text.trim_end()))
+            }
+        });
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -55,9 +60,10 @@ async fn run(flags: Flags) -> Result<(), StartError> {
     let mut ready = Vec::new();
     let mut services = Vec::new();
     for bound in started.bound {
-        ready.push((bound.service.name(), bound.host, bound.door.address().port()));
-        let filter = serve::filter(started.app.clone(), bound.service);
+        ready.push((bound.front.name(), bound.host, bound.door.address().port()));
+        let filter = serve::filter(started.app.clone(), bound.front);
         let places = Arc::new(Semaphore::new(connections_max));
+        let limits = Limits { head: bound.keep_alive, ..limits };
         services.push(bound.door.serve(filter, limits, places, stopped.clone()));
     }
     // Tools of the field wait for exactly these lines, in this order, also when nothing else is to be said.

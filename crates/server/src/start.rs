@@ -4,9 +4,10 @@ use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lazuli_api::serve::{App, Options as ServeOptions};
-use lazuli_api::target::Service;
+use lazuli_api::target::Front;
 use lazuli_engine::clock::{Clock, SystemClock};
 use lazuli_engine::{Durability as EngineDurability, Engine, Options};
 use lazuli_server::sync_override;
@@ -32,9 +33,11 @@ impl fmt::Display for StartError {
 
 /// A service's port, taken.
 pub(crate) struct Bound {
-    pub(crate) service: Service,
+    pub(crate) front: Front,
     /// The host as it was configured: what the ready line says.
     pub(crate) host: String,
+    /// How long a connection may stay open between two requests.
+    pub(crate) keep_alive: Duration,
     pub(crate) door: Door,
 }
 
@@ -63,6 +66,7 @@ pub(crate) async fn start(config: Config) -> Result<Started, StartError> {
             (engine.map_err(|error| StartError::new(format!("no storage in memory: {error}")))?, None)
         }
     };
+    engine.set_policies(config.policies);
     let options = ServeOptions {
         strict_versions: config.strict_versions,
         path_style_only: config.path_style_only,
@@ -73,10 +77,10 @@ pub(crate) async fn start(config: Config) -> Result<Started, StartError> {
 }
 
 async fn bind(listen: &Listen) -> Result<Bound, StartError> {
-    let Listen { service, host, port } = listen;
+    let Listen { front, host, port, keep_alive } = listen;
     let door = Door::bind(host, *port).await;
-    let door = door.map_err(|error| StartError::new(format!("the {} service: {error}", service.name())))?;
-    Ok(Bound { service: *service, host: host.clone(), door })
+    let door = door.map_err(|error| StartError::new(format!("the {} service: {error}", front.name())))?;
+    Ok(Bound { front: *front, host: host.clone(), keep_alive: *keep_alive, door })
 }
 
 /// Keeps every other process out of the data directory.

@@ -120,6 +120,17 @@ test("access policies are kept, and a public container is read without credentia
   await refused(401, "NoAuthenticationInformation", () => anonymous.getBlobClient("a").download());
 });
 
+test("many blobs are deleted at once", async () => {
+  const blobs = ["a", "ü b", "c"].map((name) => container.getBlockBlobClient(name));
+  await Promise.all(blobs.map((blob) => blob.upload("1", 1)));
+  for (const client of [service.getBlobBatchClient(), container.getBlobBatchClient()]) {
+    const { subResponses, subResponsesFailedCount } = await client.deleteBlobs([blobs.shift(), container.getBlobClient("absent")]);
+    assert.deepEqual(subResponses.map(({ status }) => status), [202, 404]);
+    assert.deepEqual([subResponsesFailedCount, subResponses[1].errorCode], [1, "BlobNotFound"]);
+  }
+  assert.deepEqual((await all(container.listBlobsFlat())).map((blob) => blob.name), ["c"]);
+});
+
 test("containers are created, described, listed and deleted", async () => {
   const own = service.getContainerClient("described-container");
   assert.equal((await own.createIfNotExists({ metadata: { Team: "Blue" } })).succeeded, true);

@@ -18,11 +18,11 @@ const READY = /(Blob|Queue|Table) service is successfully listening at (http:\/\
 
 /// The process. Started before the tests of a file, stopped after them.
 export class Server {
-  static async start() {
+  static async start(...options) {
     const server = new Server();
     server.location = await mkdtemp(join(tmpdir(), "lazuli-js-"));
     const ports = SERVICES.flatMap((service) => [`--${service}Port`, "0"]);
-    server.process = spawn(BINARY, ["--location", server.location, "--silent", ...ports], {
+    server.process = spawn(BINARY, ["--location", server.location, "--silent", ...ports, ...options], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     server.endpoints = {};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, try_join_all};
 use lazuli_engine::access::PublicAccess;
-use lazuli_engine::blob::listing::{self, ListBlobs};
+use lazuli_engine::blob::listing::{self, ListBlobs, Shown};
 use lazuli_engine::blob::{OnBlob, Stored, container, object};
 use lazuli_engine::clock::SystemClock;
 use lazuli_engine::encryption::DefaultScope;
@@ -53,13 +53,13 @@ async fn open(directory: &Path, group: usize) -> Result<Engine, Failure> {
     Ok(engine)
 }
 
-fn address() -> Result<ContainerAddress, Failure> {
+pub(super) fn address() -> Result<ContainerAddress, Failure> {
     let wrong = |_| "not a name";
     let account = AccountName::parse("bench").map_err(wrong)?;
     Ok(ContainerAddress { account, container: ContainerName::parse("container").map_err(wrong)? })
 }
 
-fn on(name: &str) -> Result<OnBlob, Failure> {
+pub(super) fn on(name: &str) -> Result<OnBlob, Failure> {
     let blob = BlobName::parse(name).map_err(|_| "not a name")?;
     let address = BlobAddress { container: address()?, blob };
     Ok(OnBlob::at(address))
@@ -232,7 +232,9 @@ async fn list_until(engine: Engine, stop: Arc<AtomicBool>) -> Result<u64, Failur
             delimiter: None,
             start,
             limit: 5000,
-            uncommitted: false,
+            from: None,
+            before: None,
+            shown: Shown::default(),
             tags: false,
         };
         start = listing::list(&engine, request).await?.next;

@@ -41,26 +41,24 @@ pub(super) async fn run(settings: &Settings) -> Rows {
 }
 
 async fn upload(server: &Server, prefix: &'static str, length: usize) -> Result<(), Failure> {
-    let blocks = (length / BLOCK_BYTES) as u64;
-    let bytes = body(BLOCK_BYTES);
-    try_join_all((0..BLOBS).map(|n| {
-        let path: Arc<str> = format!("huge/{prefix}{n:08}").into();
-        let bytes = bytes.clone();
-        async move {
-            let blob = Arc::clone(&path);
-            let put_block: Work = Arc::new(move |index| Demand {
-                method: Method::PUT,
-                path: format!("{blob}?comp=block&blockid={}", block_id(index)),
-                headers: HeaderMap::new(),
-                body: bytes.clone(),
-                status: StatusCode::CREATED,
-            });
-            Load::new(server.address(), 1, put_block)?.run_all(blocks).await?;
-            commit(&mut server.client()?, &path, blocks).await
-        }
-    }))
-    .await?;
+    let paths: Vec<_> = (0..BLOBS).map(|n| format!("huge/{prefix}{n:08}")).collect();
+    try_join_all(paths.iter().map(|path| upload_blocks(server, path, length))).await?;
     Ok(())
+}
+
+/// Uploads a blob in blocks, one after the other.
+pub(super) async fn upload_blocks(server: &Server, path: &str, length: usize) -> Result<(), Failure> {
+    let (blocks, bytes) = ((length / BLOCK_BYTES) as u64, body(BLOCK_BYTES));
+    let blob: Arc<str> = path.into();
+    let put_block: Work = Arc::new(move |index| Demand {
+        method: Method::PUT,
+        path: format!("{blob}?comp=block&blockid={}", block_id(index)),
+        headers: HeaderMap::new(),
+        body: bytes.clone(),
+        status: StatusCode::CREATED,
+    });
+    Load::new(server.address(), 1, put_block)?.run_all(blocks).await?;
+    commit(&mut server.client()?, path, blocks).await
 }
 
 async fn commit(client: &mut Client, path: &str, blocks: u64) -> Result<(), Failure> {

@@ -3,13 +3,19 @@
 //! What counts is ratios; absolute numbers stand beside them for information. Client and servers share the machine,
 //! so each ratio has the client's own work on both sides and is nearer to 1 than the servers alone would be.
 
+mod append;
 mod commit;
+mod cycles;
 mod floor;
 mod load;
 mod memory;
+mod pages;
+mod queues;
 mod report;
 mod restart;
 mod server;
+mod share;
+mod texts;
 mod versus;
 
 use std::io::Write;
@@ -68,9 +74,19 @@ impl Settings {
         self.restart_blobs.unwrap_or(if self.quick { 100_000 } else { 1_000_000 })
     }
 
+    /// Messages in a full queue.
+    fn queued_messages(&self) -> u64 {
+        if self.quick { 100_000 } else { 1_000_000 }
+    }
+
     /// Bytes of each blob that goes up or down while memory is watched.
     fn memory_blob_bytes(&self) -> usize {
         if self.quick { 64 * MIB } else { 512 * MIB }
+    }
+
+    /// Bytes of the large blob whose snapshots are measured.
+    fn shared_blob_bytes(&self) -> usize {
+        if self.quick { 256 * MIB } else { 2048 * MIB }
     }
 }
 
@@ -83,8 +99,12 @@ const FAMILIES: &[Family] = &[
     ("nginx", |settings| Box::pin(floor::run_nginx(settings))),
     ("disk", |settings| Box::pin(floor::run_disk(settings))),
     ("commit", |settings| Box::pin(commit::run(settings))),
+    ("append", |settings| Box::pin(append::run(settings))),
     ("memory", |settings| Box::pin(memory::run(settings))),
     ("restart", |settings| Box::pin(restart::run(settings))),
+    ("queues", |settings| Box::pin(queues::run(settings))),
+    ("pages", |settings| Box::pin(pages::run(settings))),
+    ("share", |settings| Box::pin(share::run(settings))),
 ];
 
 /// Runs the families and prints the table to `out`, progress to `progress`. Answers whether every cell ran and met

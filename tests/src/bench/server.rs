@@ -22,8 +22,12 @@ const NGINX_CONF: &str = include_str!("../../bench/nginx.conf");
 pub(super) enum Program {
     /// Our server binary.
     Lazuli(PathBuf),
+    /// Our server binary, spoken to at its queue service.
+    LazuliQueues(PathBuf),
     /// Azurite's blob server: its JavaScript entry point, run by node.
     Azurite(PathBuf),
+    /// Azurite's queue server, likewise.
+    AzuriteQueues(PathBuf),
     /// nginx, serving files.
     Nginx(PathBuf),
 }
@@ -135,16 +139,19 @@ impl Drop for Server {
 fn command(program: &Program, directory: &Path, data: &Path, address: SocketAddr) -> Result<Command, Failure> {
     let port = address.port().to_string();
     Ok(match program {
-        Program::Lazuli(binary) => {
+        Program::Lazuli(binary) | Program::LazuliQueues(binary) => {
+            let queues = matches!(program, Program::LazuliQueues(_));
+            let (blob, queue) = if queues { ("0", port.as_str()) } else { (port.as_str(), "0") };
             let mut command = Command::new(binary);
-            command.arg("--location").arg(data).args(["--blobHost", "127.0.0.1", "--blobPort", &port]);
-            command.args(["--queuePort", "0", "--tablePort", "0", "--silent"]);
+            command.arg("--location").arg(data).args(["--blobPort", blob, "--queuePort", queue]);
+            command.args(["--tablePort", "0", "--silent"]);
             command
         }
-        Program::Azurite(script) => {
+        Program::Azurite(script) | Program::AzuriteQueues(script) => {
+            let service = if matches!(program, Program::AzuriteQueues(_)) { "queue" } else { "blob" };
             let mut command = Command::new("node");
             command.arg(script).arg("--location").arg(data);
-            command.args(["--blobHost", "127.0.0.1", "--blobPort", &port]);
+            command.args([&format!("--{service}Host"), "127.0.0.1", &format!("--{service}Port"), &port]);
             command.args(["--skipApiVersionCheck", "--silent", "--loose", "--disableTelemetry"]);
             command
         }

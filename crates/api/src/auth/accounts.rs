@@ -86,6 +86,11 @@ impl Accounts {
         self.current().get(account).cloned()
     }
 
+    /// The names of all, in no order.
+    pub fn names(&self) -> Vec<AccountName> {
+        self.current().keys().cloned().collect()
+    }
+
     /// Serves `others` from now on, in place of these.
     pub fn replace(&self, others: &Self) {
         let others = others.current();

@@ -39,7 +39,7 @@ fn addressed(call: &Call) -> Result<OnBlob, Problem> {
 }
 
 /// The digest of the request's body: the MD5 that the client sent and that was found right, else the CRC-64.
-fn received(answer: Answer, call: &Call, crc64: u64) -> Result<Answer, Problem> {
+pub(super) fn received(answer: Answer, call: &Call, crc64: u64) -> Result<Answer, Problem> {
     Ok(match call.fields.header_opt("content-md5")? {
         Some(md5) => answer.header("content-md5", md5),
         None => answer.header("x-ms-content-crc64", digest::crc64_text(crc64)),

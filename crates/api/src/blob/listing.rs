@@ -34,9 +34,11 @@ async fn list_blobs(call: Call) -> Result<Answer, Problem> {
         container: call.target.container()?,
         prefix: paging.prefix.clone(),
         delimiter: call.fields.query_opt("delimiter").map(str::to_owned),
+        from: call.fields.query_opt("startfrom").map(str::to_owned),
+        before: call.fields.query_opt("endbefore").map(str::to_owned),
         start: paging.start.clone(),
         limit: paging.limit,
-        uncommitted: includes.uncommitted,
+        shown: includes.shown,
         tags: includes.tags,
     };
     let container = request.container.container.clone();

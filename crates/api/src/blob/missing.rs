@@ -2,9 +2,9 @@
 //! shrinks.
 
 use crate::error::Problem;
-use crate::operation::Permission::{Add, Any, Create, Delegate, Own, Protect, Read, Write};
+use crate::operation::Permission::{Add, Create, Delegate, Own, Protect, Read, Write};
 use crate::operation::{Body, Operation, Permission};
-use crate::route::Marker::{Header, HeaderIs, HeaderIsNot, NoHeader, NoQuery, Query};
+use crate::route::Marker::{Header, HeaderIs, HeaderIsNot, NoQuery, Query};
 use crate::route::{Route, Verb};
 
 const GET: &[Verb] = &[Verb::Get];
@@ -25,8 +25,6 @@ macro_rules! missing {
 
 missing! {
     GET_DELEGATION_KEY "Service_GetUserDelegationKey" Delegate;
-    BATCH_OF_SERVICE "Service_SubmitBatch" Any;
-    BATCH_OF_CONTAINER "Container_SubmitBatch" Any;
     RENAME_CONTAINER "Container_Rename" Own;
     COPY "Blob_StartCopyFromURL" Create;
     COPY_SYNC "Blob_CopyFromURL" Create;
@@ -36,60 +34,33 @@ missing! {
     SET_IMMUTABILITY "Blob_SetImmutabilityPolicy" Protect;
     DELETE_IMMUTABILITY "Blob_DeleteImmutabilityPolicy" Protect;
     SET_LEGAL_HOLD "Blob_SetLegalHold" Protect;
-    QUERY "Blob_Query" Read;
     PUT_FROM_URL "BlockBlob_PutBlobFromUrl" Create;
     PUT_BLOCK_FROM_URL "BlockBlob_StageBlockFromURL" Create;
-    PUT_APPEND "AppendBlob_Create" Create;
-    APPEND "AppendBlob_AppendBlock" Add;
     APPEND_FROM_URL "AppendBlob_AppendBlockFromUrl" Add;
-    SEAL "AppendBlob_Seal" Write;
-    PUT_PAGE_BLOB "PageBlob_Create" Create;
-    PUT_PAGE "PageBlob_UploadPages" Write;
-    CLEAR_PAGE "PageBlob_ClearPages" Write;
     PUT_PAGE_FROM_URL "PageBlob_UploadPagesFromURL" Write;
-    PAGE_RANGES "PageBlob_GetPageRanges" Read;
     PAGE_RANGES_DIFF "PageBlob_GetPageRangesDiff" Read;
-    RESIZE "PageBlob_Resize" Write;
-    SEQUENCE_NUMBER "PageBlob_UpdateSequenceNumber" Write;
     COPY_INCREMENTAL "PageBlob_CopyIncremental" Create;
 }
 
 /// The routes.
 pub(super) const ROUTES: &[Route] = &[
     Route::service(POST, "service", "userdelegationkey", &GET_DELEGATION_KEY),
-    Route::service(POST, "", "batch", &BATCH_OF_SERVICE),
-    Route::container(POST, "batch", &[], &BATCH_OF_CONTAINER),
     Route::container(PUT, "rename", &[], &RENAME_CONTAINER),
     // A copy says so by its source; only a new block blob may have both a source and a type.
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIs(KIND, "BlockBlob")], &PUT_FROM_URL),
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIsNot(KIND, "BlockBlob"), HeaderIs(SYNC, "true")], &COPY_SYNC),
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIsNot(KIND, "BlockBlob"), HeaderIsNot(SYNC, "true")], &COPY),
-    Route::blob(PUT, "", &[NoHeader(SOURCE), HeaderIs(KIND, "AppendBlob")], &PUT_APPEND),
-    Route::blob(PUT, "", &[NoHeader(SOURCE), HeaderIs(KIND, "PageBlob")], &PUT_PAGE_BLOB),
     Route::blob(PUT, "copy", &[], &COPY_ABORT),
     Route::blob(PUT, "tier", &[], &SET_TIER),
     Route::blob(PUT, "expiry", &[], &SET_EXPIRY),
     Route::blob(PUT, "immutabilityPolicies", &[], &SET_IMMUTABILITY),
     Route::blob(DELETE, "immutabilityPolicies", &[], &DELETE_IMMUTABILITY),
     Route::blob(PUT, "legalhold", &[], &SET_LEGAL_HOLD),
-    Route::blob(POST, "query", &[], &QUERY),
     Route::blob(PUT, "block", &[Header(SOURCE)], &PUT_BLOCK_FROM_URL),
-    Route::blob(PUT, "appendblock", &[NoHeader(SOURCE)], &APPEND),
     Route::blob(PUT, "appendblock", &[Header(SOURCE)], &APPEND_FROM_URL),
-    Route::blob(PUT, "seal", &[], &SEAL),
-    Route::blob(PUT, "page", &[HeaderIs(PAGE_WRITE, "update"), NoHeader(SOURCE)], &PUT_PAGE),
     Route::blob(PUT, "page", &[HeaderIs(PAGE_WRITE, "update"), Header(SOURCE)], &PUT_PAGE_FROM_URL),
-    Route::blob(PUT, "page", &[HeaderIs(PAGE_WRITE, "clear")], &CLEAR_PAGE),
-    Route::blob(GET, "pagelist", &[NoQuery("prevsnapshot"), NoHeader("x-ms-previous-snapshot-url")], &PAGE_RANGES),
     Route::blob(GET, "pagelist", &[Query("prevsnapshot")], &PAGE_RANGES_DIFF),
     Route::blob(GET, "pagelist", &[NoQuery("prevsnapshot"), Header("x-ms-previous-snapshot-url")], &PAGE_RANGES_DIFF),
-    Route::blob(PUT, "properties", &[Header("x-ms-blob-content-length")], &RESIZE),
-    Route::blob(
-        PUT,
-        "properties",
-        &[NoHeader("x-ms-blob-content-length"), Header("x-ms-sequence-number-action")],
-        &SEQUENCE_NUMBER,
-    ),
     Route::blob(PUT, "incrementalcopy", &[], &COPY_INCREMENTAL),
 ];
 

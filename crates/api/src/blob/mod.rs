@@ -1,11 +1,15 @@
 //! The Blob service.
 
 mod account;
+mod append;
+mod batch;
 mod blocks;
 mod container;
 mod listing;
 mod missing;
 mod object;
+mod pages;
+pub mod query;
 mod removal;
 mod service;
 mod snapshot;
@@ -13,6 +17,7 @@ mod tags;
 
 use crate::code::Code;
 use crate::error::Problem;
+use crate::fields::Fields;
 use crate::route::Route;
 
 /// Every route of the service, a table per family.
@@ -26,9 +31,25 @@ pub const ROUTES: &[&[Route]] = &[
     removal::ROUTES,
     snapshot::ROUTES,
     blocks::ROUTES,
+    query::ROUTES,
+    append::ROUTES,
+    pages::ROUTES,
     tags::ROUTES,
+    batch::ROUTES,
     missing::ROUTES,
 ];
+
+/// Of a request that makes or clears something and brings no content.
+///
+/// Refuses `InvalidHeaderValue` if there is a body.
+fn bodiless(fields: &Fields) -> Result<(), Problem> {
+    for (name, none) in [("Content-Length", "0"), ("Transfer-Encoding", "")] {
+        if let Some(value) = fields.header_opt(name)?.filter(|value| *value != none) {
+            return Err(Problem::header(name, value));
+        }
+    }
+    Ok(())
+}
 
 /// Runs `work`, which may take milliseconds, where no other request waits for its end.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {

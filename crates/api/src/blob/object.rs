@@ -14,7 +14,9 @@ use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::{HeaderIs, NoHeader};
 use crate::route::{Route, Verb};
 use crate::version::Version;
-use crate::wire::{condition, date, digest, encryption, etag, kind, lease, metadata, part, properties, tags, unbuilt};
+use crate::wire::{
+    condition, date, digest, encryption, etag, kind, lease, metadata, page, part, properties, tags, unbuilt,
+};
 
 const GET_HEAD: &[Verb] = &[Verb::Get, Verb::Head];
 const PUT: &[Verb] = &[Verb::Put];
@@ -103,6 +105,7 @@ fn blob_bytes_max(version: Version) -> u64 {
 
 async fn put_blob(mut call: Call) -> Result<Answer, Problem> {
     let on = to_write(&call)?;
+    page::no_sequence(&call.fields)?;
     let mut stored = stored(&call, properties::of_content(&call.fields)?)?;
     object::check_put(&call.engine, &on)?;
     let content = call.stage_body(true).await?;
@@ -134,16 +137,13 @@ async fn get_properties(call: Call) -> Result<Answer, Problem> {
 }
 
 /// The answer with all that a read says about the blob, but for the length and digests of what it carries.
-fn described(answer: Answer, blob: &BlobView) -> Answer {
+pub(super) fn described(answer: Answer, blob: &BlobView) -> Answer {
     let answer = etag::onto(answer, blob.etag)
         .header("accept-ranges", "bytes")
-        .header("x-ms-blob-type", kind::name(blob.kind))
         .header("x-ms-creation-time", date::rfc1123(blob.created))
         .header("x-ms-server-encrypted", "true")
-        .header("x-ms-access-tier", "Hot")
-        .header("x-ms-access-tier-inferred", "true")
         .header_opt("x-ms-tag-count", (blob.tags > 0).then(|| blob.tags.to_string()));
-    let answer = encryption::onto(answer, &blob.encryption);
+    let answer = encryption::onto(kind::onto(answer, blob.kind), &blob.encryption);
     let answer = metadata::onto(properties::onto(answer, &blob.http), &blob.metadata);
     let answer = part::version_onto(answer, blob.version);
     if blob.part != Part::Base {
@@ -191,6 +191,7 @@ static SET_PROPERTIES: Operation = Operation {
 
 async fn set_properties(call: Call) -> Result<Answer, Problem> {
     let (on, http) = (to_write(&call)?, properties::to_set(&call.fields)?);
+    page::no_sequence(&call.fields)?;
     let set = object::set_http(&call.engine, on, http).await?;
     Ok(etag::onto(Answer::ok(), set.etag))
 }

@@ -22,6 +22,13 @@ pub fn parse_http(text: &str) -> Option<Timestamp> {
     httpdate::parse_http_date(text.trim()).ok().map(|time: SystemTime| Timestamp::from(time))
 }
 
+/// The same instant for calendar rules, to the tick.
+pub fn instant(time: Timestamp) -> jiff::Timestamp {
+    let nanos = (i128::from(time.ticks()) - i128::from(EPOCH_SECONDS) * i128::from(TICKS_PER_SECOND)) * 100;
+    // Every tick of the years 1 to 9999 is in range.
+    jiff::Timestamp::from_nanosecond(nanos).unwrap_or(jiff::Timestamp::MAX)
+}
+
 /// `2026-08-01T00:00:00.0000000Z`.
 pub fn iso8601(time: Timestamp) -> String {
     let ticks = time.ticks();

@@ -1,6 +1,8 @@
-//! The kinds of blobs by name.
+//! The kinds of blobs by name, and what is said of each.
 
 use lazuli_engine::blob::kind::BlobKind;
+
+use crate::answer::Answer;
 
 /// The value of `x-ms-blob-type` and of the element `BlobType`.
 pub fn name(kind: BlobKind) -> &'static str {
@@ -8,5 +10,53 @@ pub fn name(kind: BlobKind) -> &'static str {
         BlobKind::Block => "BlockBlob",
         BlobKind::Append { .. } => "AppendBlob",
         BlobKind::Page { .. } => "PageBlob",
+    }
+}
+
+/// The answer to a read with the blob's kind, and what only a blob of that kind has.
+#[must_use]
+pub fn onto(answer: Answer, kind: BlobKind) -> Answer {
+    let answer = answer.header("x-ms-blob-type", name(kind));
+    match kind {
+        BlobKind::Block => answer.header("x-ms-access-tier", "Hot").header("x-ms-access-tier-inferred", "true"),
+        BlobKind::Append { blocks, sealed } => answer
+            .header("x-ms-blob-committed-block-count", blocks.to_string())
+            .header_opt("x-ms-blob-sealed", sealed.then_some("true")),
+        BlobKind::Page { sequence } => answer.header("x-ms-blob-sequence-number", sequence.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_says_what_only_it_has() {
+        let cases: [(_, &[(&str, &str)]); 4] = [
+            (
+                BlobKind::Block,
+                &[("x-ms-access-tier", "Hot"), ("x-ms-access-tier-inferred", "true"), ("x-ms-blob-type", "BlockBlob")],
+            ),
+            (
+                BlobKind::Append { blocks: 3, sealed: false },
+                &[("x-ms-blob-committed-block-count", "3"), ("x-ms-blob-type", "AppendBlob")],
+            ),
+            (
+                BlobKind::Append { blocks: 0, sealed: true },
+                &[
+                    ("x-ms-blob-committed-block-count", "0"),
+                    ("x-ms-blob-sealed", "true"),
+                    ("x-ms-blob-type", "AppendBlob"),
+                ],
+            ),
+            (BlobKind::Page { sequence: 7 }, &[("x-ms-blob-sequence-number", "7"), ("x-ms-blob-type", "PageBlob")]),
+        ];
+        for (kind, expected) in cases {
+            let answer = onto(Answer::ok(), kind);
+            let mut given: Vec<_> =
+                answer.headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
+            given.sort_unstable();
+            assert_eq!(given, expected, "{kind:?}");
+        }
     }
 }

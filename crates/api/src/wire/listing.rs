@@ -2,7 +2,9 @@
 
 mod request;
 
+use lazuli_engine::blob::Part;
 use lazuli_engine::blob::container::{ContainerPage, ContainerView};
+use lazuli_engine::blob::kind::BlobKind;
 use lazuli_engine::blob::listing::{BlobPage, Entry};
 use lazuli_engine::blob::object::BlobView;
 use lazuli_engine::blob::tags::FoundPage;
@@ -51,7 +53,8 @@ pub fn blobs(head: &BlobsHead<'_>, page: &BlobPage) -> Vec<u8> {
         name(&mut xml, "Delimiter", delimiter, head.version);
     }
     let entry = |xml: &mut Writer, entry: &Entry| match entry {
-        Entry::Blob(view) => blob(xml, view, head),
+        Entry::Blob(view) => blob(xml, view, head, false, page.now),
+        Entry::VersionsOnly(view) => blob(xml, view, head, true, page.now),
         Entry::Uncommitted(blob) => uncommitted(xml, blob.as_str(), head.version),
         Entry::Prefix(prefix) => {
             xml.open("BlobPrefix");
@@ -134,9 +137,15 @@ fn list<T>(xml: &mut Writer, element: &str, items: &[T], item: impl Fn(&mut Writ
     xml.close(element);
 }
 
-fn blob(xml: &mut Writer, view: &BlobView, head: &BlobsHead<'_>) {
+/// A blob, snapshot or version; or the newest version, standing for a name that has `versions_only`.
+fn blob(xml: &mut Writer, view: &BlobView, head: &BlobsHead<'_>, versions_only: bool, now: Timestamp) {
     xml.open("Blob");
     name(xml, "Name", view.name.as_str(), head.version);
+    if versions_only {
+        xml.text("HasVersionsOnly", "true");
+    } else {
+        state_elements(xml, view);
+    }
     xml.open("Properties");
     xml.text("Creation-Time", &date::rfc1123(view.created));
     xml.text("Last-Modified", &date::rfc1123(view.etag.committed()));
@@ -150,16 +159,20 @@ fn blob(xml: &mut Writer, view: &BlobView, head: &BlobsHead<'_>) {
     xml.text("Content-MD5", &http.content_md5.map(digest::md5_text).unwrap_or_default());
     xml.text("Cache-Control", http.cache_control.as_deref().unwrap_or_default());
     xml.text("Content-Disposition", http.content_disposition.as_deref().unwrap_or_default());
-    xml.text("BlobType", kind::name(view.kind));
-    xml.text("AccessTier", "Hot");
-    xml.text("AccessTierInferred", "true");
-    lease_elements(xml, &view.lease);
+    kind_elements(xml, view.kind);
+    if view.deleted.is_none() && (versions_only || view.part == Part::Base) {
+        lease_elements(xml, &view.lease);
+    }
     xml.text("ServerEncrypted", "true");
     xml.text_opt("CustomerProvidedKeySha256", encryption::key_text(&view.encryption).as_deref());
     if let Encryption::Scope(scope) = &view.encryption {
         xml.text("EncryptionScope", scope);
     }
+    deletion_elements(xml, view.deleted.as_ref(), now);
     xml.text_opt("TagCount", (view.tags > 0).then(|| view.tags.to_string()).as_deref());
+    if matches!(view.kind, BlobKind::Append { sealed: true, .. }) {
+        xml.text("Sealed", "true");
+    }
     xml.close("Properties");
     if head.metadata {
         metadata(xml, &view.metadata.0);
@@ -169,6 +182,32 @@ fn blob(xml: &mut Writer, view: &BlobView, head: &BlobsHead<'_>) {
     }
     xml.empty("OrMetadata");
     xml.close("Blob");
+}
+
+/// Which of its blob's states it is.
+fn state_elements(xml: &mut Writer, view: &BlobView) {
+    if let Part::Snapshot(at) = view.part {
+        xml.text("Snapshot", &date::iso8601(at));
+    }
+    if let Some(version) = view.version {
+        xml.text("VersionId", &date::iso8601(version));
+    }
+    if view.deleted.is_some() {
+        xml.text("Deleted", "true");
+    } else if view.version.is_some() && view.part == Part::Base {
+        xml.text("IsCurrentVersion", "true");
+    }
+}
+
+fn kind_elements(xml: &mut Writer, kind: BlobKind) {
+    if let BlobKind::Page { sequence } = kind {
+        xml.text("x-ms-blob-sequence-number", &sequence.to_string());
+    }
+    xml.text("BlobType", kind::name(kind));
+    if kind == BlobKind::Block {
+        xml.text("AccessTier", "Hot");
+        xml.text("AccessTierInferred", "true");
+    }
 }
 
 /// A blob that has no version yet has neither dates nor properties.

@@ -5,8 +5,12 @@
 //! In reading order: the small field types ([`date`], [`etag`], [`kind`], [`range`], [`digest`]), the groups of headers
 //! ([`condition`], [`lease`], [`properties`], [`metadata`]), what is refused because it is not built ([`unbuilt`]), and
 //! the XML bodies ([`xml`], [`acl`], [`block_list`], [`listing`], [`message`], [`service`]).
+//! the XML bodies ([`xml`], [`acl`], [`block_list`], [`listing`]), and binary ones ([`avro`]).
+//! A module a thing: small field types, groups of headers, XML bodies, bodies in parts ([`structured`], [`multipart`]),
+//! and what is refused because it is not built ([`unbuilt`]).
 
 pub mod acl;
+pub mod avro;
 pub mod block_list;
 pub mod condition;
 pub mod date;
@@ -19,6 +23,8 @@ pub mod lease;
 pub mod listing;
 pub mod message;
 pub mod metadata;
+pub mod multipart;
+pub mod page;
 pub mod part;
 pub mod properties;
 pub mod range;

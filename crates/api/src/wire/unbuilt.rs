@@ -1,4 +1,4 @@
-//! Headers and parameters of features that are not built. They are never silently passed over: a client that asks for
+//! Headers of features that are not built. They are never silently passed over: a client that asks for
 //! encryption with its own key, or for a snapshot, must not get something else.
 
 use crate::error::Problem;
@@ -7,26 +7,21 @@ use crate::fields::Fields;
 const HEADERS: &[&str] = &[
     "x-ms-access-tier-if-modified-since",
     "x-ms-access-tier-if-unmodified-since",
-    "x-ms-blob-sequence-number",
     "x-ms-immutability-policy-mode",
     "x-ms-immutability-policy-until-date",
     "x-ms-legal-hold",
     "x-ms-rehydrate-priority",
 ];
-const PARAMETERS: &[&str] = &["endbefore", "showonly", "startfrom"];
 const ACCESS_TIER: &str = "x-ms-access-tier";
 /// The tier of every blob, so that asking for it changes nothing.
 const ONLY_TIER: &str = "Hot";
 
 /// Sees to it that the request asks for nothing that is not built.
 ///
-/// Refuses `NotImplemented`, naming the header or parameter.
+/// Refuses `NotImplemented`, naming the header.
 pub fn refuse(fields: &Fields) -> Result<(), Problem> {
     if let Some(name) = HEADERS.iter().find(|name| fields.has_header(name)) {
         return Err(Problem::not_implemented(&format!("The header {name}")));
-    }
-    if let Some(name) = PARAMETERS.iter().find(|name| fields.query_opt(name).is_some()) {
-        return Err(Problem::not_implemented(&format!("The query parameter {name}")));
     }
     match fields.header_opt(ACCESS_TIER)? {
         Some(tier) if !tier.eq_ignore_ascii_case(ONLY_TIER) => {
@@ -55,9 +50,6 @@ mod tests {
             let problem = refuse(&fields(name, "x", "")).unwrap_err();
             assert_eq!(problem.code, Code::NotImplemented);
             assert!(problem.message.is_some_and(|message| message.contains(name)), "{name}");
-        }
-        for query in ["endBefore=2026", "startFrom=a", "showonly=deleted"] {
-            assert_eq!(refuse(&fields("host", "x", query)).unwrap_err().code, Code::NotImplemented, "{query}");
         }
         assert_eq!(refuse(&fields(ACCESS_TIER, "Cool", "")).unwrap_err().code, Code::NotImplemented);
     }

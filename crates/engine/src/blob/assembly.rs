@@ -24,7 +24,7 @@ use crate::rows::list::{self, CHUNK_ENTRIES_MAX, ListChunk, ListEntry, ListId};
 use crate::store::{Purpose, Space, StoreError, Tx, View};
 
 /// Chunks that one transaction writes: each holds up to [`CHUNK_ENTRIES_MAX`] references.
-const CHUNKS_PER_TRANSACTION: usize = 8;
+pub(super) const CHUNKS_PER_TRANSACTION: usize = 8;
 /// How often the blocks are looked up again because somebody changed them meanwhile.
 const ATTEMPTS_MAX: usize = 8;
 /// When a list whose last transaction never came is let go.
@@ -48,18 +48,19 @@ struct Plan {
 
 /// A list of which some chunks are written.
 #[derive(Clone, Copy, Debug)]
-struct Building {
-    list: ListId,
+pub(super) struct Building {
+    pub(super) list: ListId,
     due: Timestamp,
 }
 
 impl Building {
-    fn appointment(self) -> Vec<u8> {
+    /// The key of the appointment at which the list is let go.
+    pub(super) fn appointment(self) -> Vec<u8> {
         due::key(self.due, DueKind::List, self.list.0)
     }
 
     /// Whether the list was let go meanwhile: the machine slept, or its clock was set.
-    fn is_over(self, tx: &dyn View) -> Result<bool, StoreError> {
+    pub(super) fn is_over(self, tx: &dyn View) -> Result<bool, StoreError> {
         Ok(tx.get(Space::Due, &self.appointment())?.is_none())
     }
 }
@@ -138,23 +139,23 @@ fn look_up(view: &dyn View, on: &OnBlob, blocks: &[(BlockSource, BlockId)]) -> R
         found.push(ListEntry { id: id.clone(), length, payload });
     }
     let basis = Basis { staging: staging.map(|row| (row.id, row.last_put)), committed: committed_list };
-    Ok(Plan::of(found, basis))
+    let (chunks, length) = chunked(found);
+    Ok(Plan { basis, chunks, length })
 }
 
-impl Plan {
-    fn of(found: Vec<ListEntry>, basis: Basis) -> Self {
-        let mut chunks = Vec::with_capacity(found.len() / CHUNK_ENTRIES_MAX + 1);
-        let mut length = 0;
-        for entry in found {
-            let first = length;
-            length += entry.length;
-            match chunks.last_mut() {
-                Some((_, ListChunk { entries })) if entries.len() < CHUNK_ENTRIES_MAX => entries.push(entry),
-                _ => chunks.push((first, ListChunk { entries: vec![entry] })),
-            }
+/// The chunks of a list of these entries, each with the byte at which it begins, and the bytes of all.
+pub(super) fn chunked(found: Vec<ListEntry>) -> (Vec<(u64, ListChunk)>, u64) {
+    let mut chunks = Vec::with_capacity(found.len() / CHUNK_ENTRIES_MAX + 1);
+    let mut length = 0;
+    for entry in found {
+        let first = length;
+        length += entry.length;
+        match chunks.last_mut() {
+            Some((_, ListChunk { entries })) if entries.len() < CHUNK_ENTRIES_MAX => entries.push(entry),
+            _ => chunks.push((first, ListChunk { entries: vec![entry] })),
         }
-        Self { basis, chunks, length }
     }
+    (chunks, length)
 }
 
 impl Basis {
@@ -248,14 +249,14 @@ async fn finish(
 }
 
 /// A new list, with the appointment at which it is let go if nobody finishes it.
-fn begin(tx: &mut dyn Tx) -> Result<Building, StoreError> {
+pub(super) fn begin(tx: &mut dyn Tx) -> Result<Building, StoreError> {
     let building = Building { list: ListId(tx.id()), due: tx.now().after(ABANDONED_AFTER) };
     rows::put(tx, Space::Due, building.appointment(), &DueRow::default())?;
     Ok(building)
 }
 
 /// Writes `count` chunks from the `skip`th on, with the references that they hold.
-fn write_chunks(
+pub(super) fn write_chunks(
     tx: &mut dyn Tx,
     list: ListId,
     chunks: &[(u64, ListChunk)],
@@ -276,7 +277,7 @@ fn write_chunks(
 }
 
 /// Lets a list go that no blob came to name.
-async fn abandon(engine: &Engine, building: Building) -> Result<(), Error> {
+pub(super) async fn abandon(engine: &Engine, building: Building) -> Result<(), Error> {
     engine.write(Purpose::Free, move |tx| Ok(expire(tx, building.due, building.list.0)?)).await?;
     engine.wake();
     Ok(())

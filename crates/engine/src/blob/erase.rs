@@ -1,7 +1,7 @@
 //! What is dead, erased in steps of bounded size. Each answers whether more is left.
 
 use crate::blob::tags::{self, Finding};
-use crate::blob::{layers, state};
+use crate::blob::{layers, pages, state};
 use crate::payload::refs::{self, Target};
 use crate::rows::blob::{self, BlobRow};
 use crate::rows::codec;
@@ -36,6 +36,11 @@ pub(crate) fn staging(tx: &mut dyn Tx, staging: u64) -> Result<bool, StoreError>
         tx.delete(Space::Blocks, &key)?;
     }
     Ok(more)
+}
+
+/// Erases an epoch of a map of pages, but for what other epochs show.
+pub(crate) fn pages(tx: &mut dyn Tx, epoch: u64) -> Result<bool, StoreError> {
+    pages::erase(tx, epoch, if cfg!(test) { 3 } else { ROWS_PER_STEP })
 }
 
 /// Erases what lies in a deleted container: blobs, snapshots, versions and uncommitted blocks, deleted ones too.

@@ -1,5 +1,6 @@
 //! Containers and blobs: the operations, each a function from a typed request to a typed answer.
 
+pub mod append;
 pub mod blocks;
 pub mod container;
 pub mod content;
@@ -7,6 +8,7 @@ pub mod copying;
 pub mod kind;
 pub mod listing;
 pub mod object;
+pub mod pages;
 pub mod removal;
 pub mod snapshot;
 pub mod tags;
@@ -15,7 +17,10 @@ mod assembly;
 pub(crate) mod erase;
 mod keep;
 mod layers;
+mod log;
 mod state;
+#[cfg(test)]
+mod testing;
 
 pub(crate) use assembly::expire as expire_list;
 pub(crate) use layers::{expire as expire_deleted, expire_removed, sweep_on};

@@ -1,9 +1,10 @@
 //! Block blobs as whole objects: put, get, properties, metadata, delete, lease.
 //! <https://learn.microsoft.com/rest/api/storageservices/operations-on-blobs>
 
-use crate::blob::content::Reader;
+use crate::blob::content::{Held, Reader};
 use crate::blob::copying::CopyState;
 use crate::blob::kind::BlobKind;
+use crate::blob::state::Found;
 use crate::blob::{LeaseAnswer, LeaseView, OnBlob, Part, Stored, Written, keep, state, tags};
 use crate::clock::Timestamp;
 use crate::encryption::Encryption;
@@ -20,7 +21,7 @@ use crate::refusal::Refusal;
 use crate::rows;
 use crate::rows::blob::{BlobRow, Content};
 use crate::rows::layer::Deletion;
-use crate::store::{Purpose, Space};
+use crate::store::{Purpose, Space, View};
 use crate::tags::Tags;
 use crate::tier::TierState;
 
@@ -172,14 +173,36 @@ pub struct Download {
 ///
 /// Refuses as [`get`], and `RangeOutside`.
 pub async fn download(engine: &Engine, on: OnBlob, range: Option<RangeRequest>) -> Result<Download, Error> {
-    engine.read(|view| {
-        let state::Found { part, blob, .. } = state::readable(view, &on)?;
-        blob.encryption.admit(on.key.as_ref())?;
-        let range = range.map(|range| range.within(blob.length)).transpose()?;
-        let bytes = range.unwrap_or(ByteRange { first: 0, length: blob.length });
-        let reader = Reader::open(engine, blob.content, blob.length, bytes).under(on.key.clone());
-        Ok(Download { blob: BlobView::of(on.address.blob.clone(), part, blob, view.now()), range, reader })
-    })
+    let key = on.key.clone();
+    let opened = engine.read(|view| {
+        let (Found { part, blob, .. }, range, bytes) = readable_part(view, &on, range)?;
+        let Some(reader) = Reader::open(engine, view, blob.content, blob.length, bytes)? else { return Ok(None) };
+        Ok(Some(Download { blob: BlobView::of(on.address.blob.clone(), part, blob, view.now()), range, reader }))
+    })?;
+    if let Some(Download { blob, range, reader }) = opened {
+        return Ok(Download { blob, range, reader: reader.under(key) });
+    }
+    let (name, pins) = (on.address.blob.clone(), engine.payloads().pins().clone());
+    let held = engine.write(Purpose::Free, move |tx| {
+        let (found, range, bytes) = readable_part(tx, &on, range)?;
+        Ok((Held::by(&pins, found.blob.content), found, range, bytes, tx.now()))
+    });
+    let (held, Found { part, blob, .. }, range, bytes, now) = held.await?;
+    let reader = Reader::over(engine, held, blob.content, blob.length, bytes).under(key);
+    Ok(Download { blob: BlobView::of(name, part, blob, now), range, reader })
+}
+
+/// The blob, the range that was asked for, and the bytes of the content that this is.
+fn readable_part(
+    view: &dyn View,
+    on: &OnBlob,
+    range: Option<RangeRequest>,
+) -> Result<(Found, Option<ByteRange>, ByteRange), Error> {
+    let found = state::readable(view, on)?;
+    found.blob.encryption.admit(on.key.as_ref())?;
+    let range = range.map(|range| range.within(found.blob.length)).transpose()?;
+    let bytes = range.unwrap_or(ByteRange { first: 0, length: found.blob.length });
+    Ok((found, range, bytes))
 }
 
 /// Set Blob Metadata: replaces all of it. Where versions are kept, the blob becomes a new one.

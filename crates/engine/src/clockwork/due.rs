@@ -69,5 +69,6 @@ fn keep_one(tx: &mut dyn Tx, key: &[u8], value: &[u8]) -> Result<(), StoreError>
         DueKind::Deleted => blob::expire_deleted(tx, at, id, &row.key),
         DueKind::Removed => blob::expire_removed(tx, at, id, &row.key),
         DueKind::Container => blob::container::expire(tx, at, id, &row.key),
+        DueKind::Pages => blob::pages::expire(tx, at, id),
     }
 }

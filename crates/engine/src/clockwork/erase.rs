@@ -47,7 +47,8 @@ async fn erase_parent(engine: &Engine, seq: u64, target: Target) -> Result<(), E
     engine
         .write(Purpose::Free, move |tx| {
             let more = match target.kind {
-                Kind::Payload | Kind::Pages => false,
+                Kind::Payload => false,
+                Kind::Pages => blob::erase::pages(tx, target.id)?,
                 Kind::List => blob::erase::list(tx, ListId(target.id))?,
                 Kind::Staging => blob::erase::staging(tx, target.id)?,
                 Kind::Sweep => sweep(tx, seq, target)?,

@@ -128,6 +128,11 @@ impl Payloads {
         self.shared.pins.pin(target)
     }
 
+    /// Who reads what.
+    pub(crate) fn pins(&self) -> &Pins {
+        &self.shared.pins
+    }
+
     /// Whether somebody reads `target`.
     pub(crate) fn is_pinned(&self, target: Target) -> bool {
         self.shared.pins.holds(target)

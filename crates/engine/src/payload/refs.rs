@@ -66,7 +66,8 @@ pub(crate) fn release(tx: &mut dyn Tx, target: Target) -> Result<(), StoreError>
     }
 }
 
-fn references(tx: &dyn View, target: Target) -> Result<u64, StoreError> {
+/// How many references there are.
+pub(crate) fn references(tx: &dyn View, target: Target) -> Result<u64, StoreError> {
     let row: Option<RefsRow> = rows::get(tx, Space::Refs, &refs::key(target))?;
     Ok(row.map_or(1, |row| row.count))
 }

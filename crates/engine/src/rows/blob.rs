@@ -12,6 +12,7 @@ use crate::names::BlobName;
 use crate::payload::PayloadId;
 use crate::properties::{HttpProperties, Metadata};
 use crate::protection::Protection;
+use crate::range::ByteRange;
 use crate::rows::codec::{KeyReader, KeyWriter, Row};
 use crate::rows::list::ListId;
 use crate::store::{Space, StoreError};
@@ -73,6 +74,8 @@ pub enum Content {
         map: u64,
         /// The epoch.
         epoch: u64,
+        /// What reads as zeros though there may still be pages; nothing if it has no bytes.
+        cleared: ByteRange,
     },
 }
 

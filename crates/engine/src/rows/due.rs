@@ -22,6 +22,8 @@ pub enum DueKind {
     Removed = 5,
     /// A soft-deleted container: erased.
     Container = 6,
+    /// A map of pages that was being built: dropped if no blob came to name it.
+    Pages = 7,
 }
 
 /// What the clockwork needs to find the thing again.
@@ -51,6 +53,7 @@ pub fn parse(key: &[u8]) -> Result<(Timestamp, DueKind, u64), StoreError> {
         4 => DueKind::Deleted,
         5 => DueKind::Removed,
         6 => DueKind::Container,
+        7 => DueKind::Pages,
         _ => return Err(reader.corrupt("unknown kind of appointment")),
     };
     let id = reader.u64()?;

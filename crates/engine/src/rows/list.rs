@@ -1,4 +1,5 @@
-//! `lists`: list, first byte -> [`ListChunk`]. A list is immutable once a blob names it and may be shared.
+//! `lists`: list, first byte -> [`ListChunk`]. A list may be shared once a blob names it. A committed block list never
+//! changes; that of an append blob grows at its end, beyond what those who share it see.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,7 @@ pub struct ListId(pub u64);
 /// One block of a list. It holds one reference on its payload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListEntry {
-    /// The block's id.
+    /// The block's id; empty if it was appended.
     pub id: BlockId,
     /// Its bytes, at least one.
     pub length: u64,

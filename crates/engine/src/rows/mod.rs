@@ -17,6 +17,8 @@
 //! stagings    incarnation, blob              -> Staging { its blocks' parent, count, last Put Block }
 //! blocks      staging, block id              -> Block { length, payload }              (uncommitted only)
 //! lists       list, first byte               -> ListChunk { blocks in content order }
+//! pages       map, cell, inverted epoch      -> Cell { written pages }
+//! epochs      epoch                          -> Epoch { map, neighbours }
 //! payloads    payload, first byte            -> PieceChunk { pieces in segments }
 //! small       payload                        -> the bytes themselves
 //! refs        kind, id                       -> references, where more than one
@@ -41,6 +43,7 @@ pub mod due;
 pub mod layer;
 pub mod list;
 pub mod message;
+pub mod page;
 pub mod payload;
 pub mod place;
 pub mod queue;

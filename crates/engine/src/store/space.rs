@@ -50,6 +50,10 @@ spaces! {
     Blocks = "blocks";
     /// Committed block lists: chunks by list and first byte.
     Lists = "lists";
+    /// Written pages of page blobs: cells by map, cell and epoch.
+    Pages = "pages";
+    /// The epochs of the maps of pages.
+    Epochs = "epochs";
     /// Stored bodies over the inline bound: pieces by payload and first byte.
     Payloads = "payloads";
     /// Stored bodies up to the inline bound.

@@ -1,6 +1,8 @@
 //! What may happen, drawn at random from few names so that things meet.
 
 use lazuli_engine::blob::blocks::BlockSource;
+use lazuli_engine::blob::listing::Shown;
+use lazuli_engine::blob::removal::Snapshots;
 use lazuli_engine::lease::{LeaseAction, LeaseDuration, LeaseId};
 use proptest::prelude::*;
 use uuid::Uuid;
@@ -23,6 +25,7 @@ pub(crate) enum Wait {
     BeforeAnEnd,
     /// Until just after it.
     AfterAnEnd,
+    Days(u64),
 }
 
 /// A single condition, relative to what is there.
@@ -47,6 +50,8 @@ pub(crate) struct On {
     pub(crate) blob: Name,
     pub(crate) given: Given,
     pub(crate) lease: Option<LeaseId>,
+    /// One of its snapshots and versions, deleted or not, counted round and round; none for the blob itself.
+    pub(crate) layer: Option<u8>,
 }
 
 /// Bytes that are told by their length and a seed.
@@ -73,12 +78,24 @@ pub(crate) enum Deed {
     Commit(On, u8, Vec<(BlockSource, Name)>),
     Describe(On, u8),
     SetHttp(On, Option<u8>),
-    Delete(On),
+    Delete(On, Snapshots),
+    Snapshot(On, Option<u8>),
+    Undelete(On),
+    /// Switches versioning, and sets the days that deleted blobs and containers are kept.
+    Keep(bool, Option<u16>, Option<u16>),
+    /// One of the deleted containers, counted round and round.
+    RestoreContainer(u8),
     Lease(On, LeaseAction),
     Get(On),
     Download(On, Option<(u64, Option<u64>)>),
     GetBlocks(On),
-    List { container: Name, prefix: Name, delimiter: Option<Name>, limit: usize, uncommitted: bool },
+    List {
+        container: Name,
+        prefix: Name,
+        delimiter: Option<Name>,
+        limit: usize,
+        shown: Shown,
+    },
     Restart,
 }
 
@@ -94,6 +111,7 @@ fn any_wait() -> impl Strategy<Value = Wait> {
         2 => (1_u64..=61).prop_map(Wait::Seconds),
         1 => Just(Wait::BeforeAnEnd),
         1 => Just(Wait::AfterAnEnd),
+        1 => (0_u64..=2).prop_map(Wait::Days),
     ]
 }
 
@@ -130,12 +148,17 @@ fn any_blob() -> impl Strategy<Value = Name> {
 }
 
 fn any_on() -> impl Strategy<Value = On> {
-    (any_container(), any_blob(), any_given(), any_lease()).prop_map(|(container, blob, given, lease)| On {
-        container,
-        blob,
-        given,
-        lease,
-    })
+    on_one_of(prop_oneof![12 => Just(None), 1 => any::<u8>().prop_map(Some)])
+}
+
+/// Mostly a snapshot or version.
+fn any_layer() -> impl Strategy<Value = On> {
+    on_one_of(prop_oneof![1 => Just(None), 4 => any::<u8>().prop_map(Some)])
+}
+
+fn on_one_of(layer: impl Strategy<Value = Option<u8>>) -> impl Strategy<Value = On> {
+    (any_container(), any_blob(), any_given(), any_lease(), layer)
+        .prop_map(|(container, blob, given, lease, layer)| On { container, blob, given, lease, layer })
 }
 
 fn any_action() -> impl Strategy<Value = LeaseAction> {
@@ -172,15 +195,28 @@ fn any_range() -> impl Strategy<Value = Option<(u64, Option<u64>)>> {
 fn any_list() -> impl Strategy<Value = Deed> {
     let prefix = proptest::sample::select(vec!["", "a", "a/", "a/b/", "b/a", "z", "\u{e9}"]);
     let delimiter = proptest::sample::select(vec![None, Some("/"), Some("/"), Some("a"), Some("/b")]);
-    (any_container(), prefix, delimiter, 1_usize..=4, any::<bool>()).prop_map(
-        |(container, prefix, delimiter, limit, uncommitted)| Deed::List {
-            container,
-            prefix,
-            delimiter,
-            limit,
-            uncommitted,
+    (any_container(), prefix, delimiter, 1_usize..=4, 0_u8..64).prop_map(
+        |(container, prefix, delimiter, limit, flags)| {
+            let bit = |bit: u8| flags & (1 << bit) != 0;
+            let shown = Shown {
+                uncommitted: bit(0),
+                snapshots: bit(1),
+                versions: bit(2),
+                deleted: bit(3),
+                versions_only: bit(4),
+                only_deleted: bit(3) && bit(5),
+            };
+            Deed::List { container, prefix, delimiter, limit, shown }
         },
     )
+}
+
+fn any_snapshots() -> impl Strategy<Value = Snapshots> {
+    prop_oneof![Just(Snapshots::Refuse), Just(Snapshots::Include), Just(Snapshots::Only)]
+}
+
+fn any_days() -> impl Strategy<Value = Option<u16>> {
+    proptest::option::of(1_u16..=2)
 }
 
 fn any_deed() -> impl Strategy<Value = Deed> {
@@ -198,11 +234,20 @@ fn any_deed() -> impl Strategy<Value = Deed> {
         8 => (any_on(), any::<u8>(), any_blocks()).prop_map(|(on, mark, blocks)| Deed::Commit(on, mark, blocks)),
         3 => (any_on(), any::<u8>()).prop_map(|(on, mark)| Deed::Describe(on, mark)),
         2 => (any_on(), any::<Option<u8>>()).prop_map(|(on, mark)| Deed::SetHttp(on, mark)),
-        3 => any_on().prop_map(Deed::Delete),
+        4 => (any_on(), any_snapshots()).prop_map(|(on, snapshots)| Deed::Delete(on, snapshots)),
+        3 => (any_layer(), any_snapshots()).prop_map(|(on, snapshots)| Deed::Delete(on, snapshots)),
+        6 => (any_on(), any::<Option<u8>>()).prop_map(|(on, mark)| Deed::Snapshot(on, mark)),
+        4 => any_on().prop_map(Deed::Undelete),
+        2 => (any::<bool>(), any_days(), any_days())
+            .prop_map(|(versioning, blobs, containers)| Deed::Keep(versioning, blobs, containers)),
+        2 => any::<u8>().prop_map(Deed::RestoreContainer),
         6 => (any_on(), any_action()).prop_map(|(on, action)| Deed::Lease(on, action)),
         4 => any_on().prop_map(Deed::Get),
+        2 => any_layer().prop_map(Deed::Get),
         4 => (any_on(), any_range()).prop_map(|(on, range)| Deed::Download(on, range)),
+        3 => (any_layer(), any_range()).prop_map(|(on, range)| Deed::Download(on, range)),
         3 => any_on().prop_map(Deed::GetBlocks),
+        1 => any_layer().prop_map(Deed::GetBlocks),
         4 => any_list(),
         2 => Just(Deed::Restart),
     ]

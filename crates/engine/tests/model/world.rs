@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use lazuli_engine::Refusal;
 use lazuli_engine::blob::blocks::{BlockId, BlockLists, BlockSource, BlockView, CommittedBlob};
-use lazuli_engine::blob::listing::Entry;
 use lazuli_engine::blob::object::BlobView;
-use lazuli_engine::blob::{LeaseAnswer, Stored, Written};
+use lazuli_engine::blob::{LeaseAnswer, Part, Stored, Written};
 use lazuli_engine::clock::Timestamp;
 use lazuli_engine::condition::{Conditions, EtagSet};
 use lazuli_engine::etag::Etag;
@@ -15,6 +14,7 @@ use lazuli_engine::lease::{LeaseAction, LeaseId, Leased};
 use lazuli_engine::names::BlobName;
 use lazuli_engine::properties::{HttpProperties, Metadata};
 
+use crate::layers::{Grave, Keep, Layer};
 use crate::rules::{Hold, Verb, judge};
 use crate::steps::{Given, Name, On};
 
@@ -23,6 +23,9 @@ pub(crate) type Blocks = Vec<(BlockId, Vec<u8>)>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct World {
     pub(crate) containers: BTreeMap<Name, Room>,
+    /// Deleted containers that can be restored.
+    pub(crate) graves: Vec<Grave>,
+    pub(crate) keep: Keep,
 }
 
 /// A container.
@@ -33,6 +36,7 @@ pub(crate) struct Room {
     pub(crate) hold: Hold,
     pub(crate) blobs: BTreeMap<Name, Thing>,
     pub(crate) staged: BTreeMap<Name, BTreeMap<BlockId, Vec<u8>>>,
+    pub(crate) layers: BTreeMap<Name, Vec<Layer>>,
 }
 
 /// A committed blob.
@@ -40,6 +44,7 @@ pub(crate) struct Room {
 pub(crate) struct Thing {
     pub(crate) etag: Etag,
     pub(crate) created: Timestamp,
+    pub(crate) version: Option<Timestamp>,
     pub(crate) http: HttpProperties,
     pub(crate) metadata: Metadata,
     pub(crate) hold: Hold,
@@ -49,9 +54,11 @@ pub(crate) struct Thing {
 }
 
 impl Thing {
-    pub(crate) fn view(&self, name: Name, now: Timestamp) -> BlobView {
+    pub(crate) fn view(&self, name: Name, part: Part, now: Timestamp) -> BlobView {
         BlobView {
+            part,
             created: self.created,
+            version: self.version,
             length: self.content.len() as u64,
             http: self.http.clone(),
             metadata: self.metadata.clone(),
@@ -79,7 +86,7 @@ impl World {
     }
 
     fn thing(&self, on: On) -> Option<&Thing> {
-        self.containers.get(on.container).and_then(|room| room.blobs.get(on.blob))
+        self.containers.get(on.container).and_then(|room| Some(room.find(on.blob, self.part(on))?.0))
     }
 
     /// The conditions that a step means, by what is there now.
@@ -118,8 +125,9 @@ impl World {
         if self.containers.contains_key(name) {
             return Err(Refusal::ContainerExists);
         }
-        let (blobs, staged) = (BTreeMap::new(), BTreeMap::new());
-        self.containers.insert(name, Room { etag, metadata: metadata(mark), hold: Hold::default(), blobs, staged });
+        let (blobs, staged, layers) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let room = Room { etag, metadata: metadata(mark), hold: Hold::default(), blobs, staged, layers };
+        self.containers.insert(name, room);
         Ok(())
     }
 
@@ -130,7 +138,7 @@ impl World {
         now: Timestamp,
     ) -> Result<(), Refusal> {
         self.room(name)?.hold.admits_write(lease, now, Leased::Container)?;
-        self.containers.remove(name);
+        self.bury(name, now);
         Ok(())
     }
 
@@ -150,6 +158,7 @@ impl World {
 
     /// The existing blob that a write may change; its lease is what it is from then on.
     pub(crate) fn writable(&mut self, on: On, now: Timestamp) -> Result<&mut Thing, Refusal> {
+        self.itself(on)?;
         let conditions = self.conditions(on);
         let thing = self.room(on.container)?.blobs.get_mut(on.blob).ok_or(Refusal::BlobNotFound)?;
         judge(&conditions, Verb::Write, Some(thing.etag))?;
@@ -157,37 +166,49 @@ impl World {
         Ok(thing)
     }
 
-    pub(crate) fn readable(&self, on: On, now: Timestamp) -> Result<&Thing, Refusal> {
+    pub(crate) fn readable(&self, on: On, now: Timestamp) -> Result<(&Thing, Part), Refusal> {
         let room = self.containers.get(on.container).ok_or(Refusal::ContainerNotFound)?;
-        let thing = room.blobs.get(on.blob).ok_or(Refusal::BlobNotFound)?;
+        let (thing, part) = room.find(on.blob, self.part(on)).ok_or(Refusal::BlobNotFound)?;
         judge(&self.conditions(on), Verb::Read, Some(thing.etag))?;
         thing.hold.admits_read(on.lease, now, Leased::Blob)?;
-        Ok(thing)
+        Ok((thing, part))
     }
 
     /// Whether a write may create or replace; answers the lease from then on.
     fn admit_create(&mut self, on: On, now: Timestamp) -> Result<Hold, Refusal> {
+        self.itself(on)?;
         let conditions = self.conditions(on);
         let old = self.room(on.container)?.blobs.get(on.blob);
         judge(&conditions, Verb::Create, old.map(|thing| thing.etag))?;
         old.map(|thing| thing.hold).unwrap_or_default().admits_write(on.lease, now, Leased::Blob)
     }
 
-    fn replace(&mut self, on: On, mark: u8, hold: Hold, etag: Etag, (content, blocks): (Vec<u8>, Blocks)) {
+    fn replace(
+        &mut self,
+        on: On,
+        mark: u8,
+        (hold, now): (Hold, Timestamp),
+        etag: Etag,
+        (content, blocks): (Vec<u8>, Blocks),
+    ) {
+        let (at, keep) = (etag.committed(), self.keep);
         let room = self.containers.get_mut(on.container).unwrap();
         room.staged.remove(on.blob);
-        let created = room.blobs.get(on.blob).map_or(etag.committed(), |old| old.created);
-        let (http, metadata) = (http(mark), metadata(mark));
-        room.blobs.insert(on.blob, Thing { etag, created, http, metadata, hold, content, blocks });
+        let old = room.blobs.get(on.blob).filter(|_| !keep.versioning);
+        let created = old.map_or(at, |old| old.created);
+        room.make_way(on.blob, at, keep, now);
+        let (http, metadata, version) = (http(mark), metadata(mark), keep.versioning.then_some(at));
+        room.blobs.insert(on.blob, Thing { etag, created, version, http, metadata, hold, content, blocks });
     }
 
     pub(crate) fn put(&mut self, on: On, mark: u8, bytes: Vec<u8>, now: Timestamp, etag: Etag) -> Result<(), Refusal> {
         let hold = self.admit_create(on, now)?;
-        self.replace(on, mark, hold, etag, (bytes, Vec::new()));
+        self.replace(on, mark, (hold, now), etag, (bytes, Vec::new()));
         Ok(())
     }
 
     pub(crate) fn put_block(&mut self, on: On, id: &BlockId, bytes: Vec<u8>, now: Timestamp) -> Result<(), Refusal> {
+        self.itself(on)?;
         let room = self.room(on.container)?;
         let hold = room.blobs.get(on.blob).map(|thing| thing.hold).unwrap_or_default();
         hold.admits_write(on.lease, now, Leased::Blob)?;
@@ -223,11 +244,12 @@ impl World {
             blocks.push((id.clone(), found.ok_or(Refusal::BlockUnknown)?.clone()));
         }
         let content = blocks.iter().flat_map(|(_, bytes)| bytes.iter().copied()).collect();
-        self.replace(on, mark, hold, etag, (content, blocks));
+        self.replace(on, mark, (hold, now), etag, (content, blocks));
         Ok(())
     }
 
     pub(crate) fn lease(&mut self, on: On, action: LeaseAction, now: Timestamp) -> Result<LeaseAnswer, Refusal> {
+        self.itself(on)?;
         let conditions = self.conditions(on);
         let thing = self.room(on.container)?.blobs.get_mut(on.blob).ok_or(Refusal::BlobNotFound)?;
         judge(&conditions, Verb::Write, Some(thing.etag))?;
@@ -247,8 +269,11 @@ impl World {
     }
 
     pub(crate) fn block_lists(&mut self, on: On, now: Timestamp) -> Result<BlockLists, Refusal> {
+        let part = self.part(on);
         let room = self.room(on.container)?;
-        let (thing, staged) = (room.blobs.get(on.blob), room.staged.get(on.blob));
+        let found = room.find(on.blob, part);
+        let itself = found.map_or(part, |(_, part)| part) == Part::Base;
+        let (thing, staged) = (found.map(|(thing, _)| thing), room.staged.get(on.blob).filter(|_| itself));
         if thing.is_none() && staged.is_none() {
             return Err(Refusal::BlobNotFound);
         }
@@ -256,43 +281,11 @@ impl World {
         let view = |(id, bytes): (&BlockId, &Vec<u8>)| BlockView { id: id.clone(), length: bytes.len() as u64 };
         Ok(BlockLists {
             blob: thing.map(|thing| CommittedBlob {
-                written: Written { etag: thing.etag, version: None },
+                written: Written { etag: thing.etag, version: thing.version },
                 length: thing.content.len() as u64,
             }),
             committed: thing.into_iter().flat_map(|thing| &thing.blocks).map(|(id, bytes)| view((id, bytes))).collect(),
             uncommitted: staged.into_iter().flatten().map(view).collect(),
         })
-    }
-
-    /// All entries of a listing, as if it had no pages.
-    pub(crate) fn listing(
-        &mut self,
-        container: Name,
-        prefix: &str,
-        delimiter: Option<&str>,
-        uncommitted: bool,
-        now: Timestamp,
-    ) -> Result<Vec<Entry>, Refusal> {
-        let room = self.room(container)?;
-        let mut names: Vec<Name> = room.blobs.keys().copied().collect();
-        if uncommitted {
-            names.extend(room.staged.keys().filter(|name| !room.blobs.contains_key(*name)));
-        }
-        names.retain(|name| name.starts_with(prefix));
-        names.sort_unstable();
-        let mut entries = Vec::new();
-        for name in names {
-            let cut =
-                delimiter.and_then(|text| name[prefix.len()..].find(text).map(|at| prefix.len() + at + text.len()));
-            let entry = match (cut, room.blobs.get(name)) {
-                (Some(end), _) => Entry::Prefix(name[..end].to_owned()),
-                (None, Some(thing)) => Entry::Blob(Box::new(thing.view(name, now))),
-                (None, None) => Entry::Uncommitted(BlobName::parse(name).unwrap()),
-            };
-            if entries.last() != Some(&entry) {
-                entries.push(entry);
-            }
-        }
-        Ok(entries)
     }
 }

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lazuli_engine::blob::Marker;
+use lazuli_engine::blob::listing::Shown;
 
 use crate::code::Code;
 use crate::error::Problem;
@@ -69,16 +70,15 @@ pub(super) fn marker_text(marker: Option<&Marker>) -> String {
 /// What a listing of blobs shows beside the committed ones and their properties.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlobIncludes {
+    /// What else is listed.
+    pub shown: Shown,
     /// Metadata.
     pub metadata: bool,
-    /// Blobs that have only uncommitted blocks.
-    pub uncommitted: bool,
     /// Tags.
     pub tags: bool,
 }
 
-/// Reads `include` of List Blobs. Copies, snapshots, versions, deleted and protected blobs may be asked for:
-/// there are none yet, and so the listing says.
+/// Reads `include` and `showonly` of List Blobs.
 ///
 /// Refuses `InvalidQueryParameterValue` for unknown words, `NotImplemented` for `permissions`.
 pub fn blob_includes(fields: &Fields) -> Result<BlobIncludes, Problem> {
@@ -86,18 +86,23 @@ pub fn blob_includes(fields: &Fields) -> Result<BlobIncludes, Problem> {
     for word in words(fields) {
         match word.to_ascii_lowercase().as_str() {
             "metadata" => includes.metadata = true,
-            "uncommittedblobs" => includes.uncommitted = true,
             "tags" => includes.tags = true,
-            "copy"
-            | "deleted"
-            | "deletedwithversions"
-            | "immutabilitypolicy"
-            | "legalhold"
-            | "snapshots"
-            | "versions" => {}
+            "uncommittedblobs" => includes.shown.uncommitted = true,
+            "snapshots" => includes.shown.snapshots = true,
+            "versions" => includes.shown.versions = true,
+            "deleted" => includes.shown.deleted = true,
+            "deletedwithversions" => includes.shown.versions_only = true,
+            "copy" | "immutabilitypolicy" | "legalhold" => {}
             "permissions" => return Err(Problem::not_implemented("The query parameter include=permissions")),
             _ => return Err(unknown_include(word)),
         }
+    }
+    match fields.query_opt("showonly") {
+        None => {}
+        Some(text) if text.eq_ignore_ascii_case("deleted") => {
+            (includes.shown.deleted, includes.shown.only_deleted) = (true, true);
+        }
+        Some(text) => return Err(Problem::query("showonly", text, "It is not known.")),
     }
     Ok(includes)
 }
@@ -223,15 +228,20 @@ mod tests {
 
     #[test]
     fn includes_are_known_words() {
-        let shown = |metadata, uncommitted| Ok(BlobIncludes { metadata, uncommitted, tags: false });
+        let none = Shown::default();
+        let shown = |shown| Ok(BlobIncludes { shown, ..BlobIncludes::default() });
         let cases = [
-            ("", shown(false, false)),
-            ("include=metadata", shown(true, false)),
-            ("include=snapshots,Metadata,uncommittedblobs", shown(true, true)),
-            ("include=copy,deleted,deletedwithversions,immutabilitypolicy,legalhold,versions", shown(false, false)),
+            ("", shown(none)),
+            ("include=metadata", Ok(BlobIncludes { metadata: true, ..BlobIncludes::default() })),
             ("include=tags", Ok(BlobIncludes { tags: true, ..BlobIncludes::default() })),
+            ("include=snapshots,UncommittedBlobs", shown(Shown { snapshots: true, uncommitted: true, ..none })),
+            ("include=deleted,versions", shown(Shown { deleted: true, versions: true, ..none })),
+            ("include=deletedwithversions", shown(Shown { versions_only: true, ..none })),
+            ("showonly=deleted", shown(Shown { deleted: true, only_deleted: true, ..none })),
+            ("include=copy,immutabilitypolicy,legalhold", shown(none)),
             ("include=permissions", Err(Code::NotImplemented)),
             ("include=everything", Err(Code::InvalidQueryParameterValue)),
+            ("showonly=everything", Err(Code::InvalidQueryParameterValue)),
         ];
         for (query, expected) in cases {
             assert_eq!(blob_includes(&fields(query)).map_err(|problem| problem.code), expected, "{query}");

@@ -32,7 +32,7 @@ fn paging(prefix: &str) -> Paging {
 }
 
 fn listed(head: &BlobsHead<'_>, entries: Vec<Entry>, next: Option<Marker>) -> String {
-    String::from_utf8(blobs(head, &BlobPage { entries, next })).unwrap()
+    String::from_utf8(blobs(head, &BlobPage { entries, next, now: august() })).unwrap()
 }
 
 fn head(paging: &Paging) -> BlobsHead<'_> {
@@ -53,6 +53,30 @@ fn an_empty_listing_is_short() {
          <EnumerationResults ServiceEndpoint=\"http://host/dev/\" ContainerName=\"c\"><Blobs /><NextMarker />\
          </EnumerationResults>";
     assert_eq!(body, expected);
+}
+
+#[test]
+fn each_kind_is_listed_with_what_only_it_has() {
+    let paging = paging("");
+    let cases = [
+        (BlobKind::Block, "<BlobType>BlockBlob</BlobType><AccessTier>Hot</AccessTier>", ""),
+        (BlobKind::Append { blocks: 3, sealed: true }, "<BlobType>AppendBlob</BlobType><LeaseStatus>", "<Sealed>true"),
+        (
+            BlobKind::Append { blocks: 3, sealed: false },
+            "<BlobType>AppendBlob</BlobType><LeaseStatus>",
+            "</Properties>",
+        ),
+        (
+            BlobKind::Page { sequence: 9 },
+            "<x-ms-blob-sequence-number>9</x-ms-blob-sequence-number><BlobType>PageBlob</BlobType><LeaseStatus>",
+            "</Properties>",
+        ),
+    ];
+    for (kind, shown, last) in cases {
+        let body = listed(&head(&paging), vec![Entry::Blob(Box::new(BlobView { kind, ..view("a") }))], None);
+        assert!(body.contains(shown), "{body}");
+        assert!(body.contains(&format!("<ServerEncrypted>true</ServerEncrypted>{last}")), "{body}");
+    }
 }
 
 #[test]
@@ -105,6 +129,73 @@ fn an_uncommitted_blob_has_no_version() {
     let body = listed(&head(&paging("")), vec![Entry::Uncommitted(BlobName::parse("u").unwrap())], None);
     assert!(body.contains("<Content-Length>0</Content-Length><BlobType>BlockBlob</BlobType>"), "{body}");
     assert!(!body.contains("Etag") && !body.contains("Last-Modified"), "{body}");
+}
+
+#[test]
+fn a_state_of_a_blob_says_which_it_is() {
+    let at = august().after(Duration::from_nanos(700));
+    let base = BlobView { version: Some(at), ..view("a") };
+    let deletion = Deletion { at: august(), until: august().after(Duration::from_secs(7 * 86_400 - 1)), id: 1 };
+    let leased = "<LeaseStatus>unlocked</LeaseStatus>";
+    let gone =
+        "<DeletedTime>Sat, 01 Aug 2026 00:00:00 GMT</DeletedTime><RemainingRetentionDays>6</RemainingRetentionDays>";
+    let version = "<VersionId>2026-08-01T00:00:00.0000007Z</VersionId>";
+    let cases = [
+        (Entry::Blob(Box::new(view("a"))), String::new(), true, false),
+        (
+            Entry::Blob(Box::new(base.clone())),
+            format!("{version}<IsCurrentVersion>true</IsCurrentVersion>"),
+            true,
+            false,
+        ),
+        (Entry::Blob(Box::new(BlobView { part: Part::Version(at), ..base.clone() })), version.into(), false, false),
+        (
+            Entry::Blob(Box::new(BlobView { part: Part::Snapshot(at), ..view("a") })),
+            "<Snapshot>2026-08-01T00:00:00.0000007Z</Snapshot>".into(),
+            false,
+            false,
+        ),
+        (
+            Entry::Blob(Box::new(BlobView { part: Part::Version(at), deleted: Some(deletion), ..base.clone() })),
+            format!("{version}<Deleted>true</Deleted>"),
+            false,
+            true,
+        ),
+        (
+            Entry::Blob(Box::new(BlobView { deleted: Some(deletion), ..view("a") })),
+            "<Deleted>true</Deleted>".into(),
+            false,
+            true,
+        ),
+        (
+            Entry::VersionsOnly(Box::new(BlobView { part: Part::Version(at), ..base })),
+            "<HasVersionsOnly>true</HasVersionsOnly>".into(),
+            true,
+            false,
+        ),
+    ];
+    for (entry, expected, is_leased, is_gone) in cases {
+        let body = listed(&head(&paging("")), vec![entry], None);
+        assert!(body.contains(&format!("<Name>a</Name>{expected}<Properties>")), "{body}");
+        assert_eq!((body.contains(leased), body.contains(gone)), (is_leased, is_gone), "{body}");
+    }
+}
+
+#[test]
+fn a_deleted_container_says_when_and_until_when() {
+    let view = ContainerView {
+        name: ContainerName::parse("photos").unwrap(),
+        etag: Etag::at(august()),
+        lease: AVAILABLE,
+        access: AccessControl::default(),
+        metadata: Metadata::default(),
+        scope: lazuli_engine::encryption::DefaultScope::default(),
+        deleted: Some(Deletion { at: august(), until: august().after(Duration::from_secs(86_400)), id: 1 }),
+    };
+    let page = ContainerPage { containers: vec![view], next: None, now: august() };
+    let body = String::from_utf8(containers("http://host/dev/", &paging(""), false, Version::NEWEST, &page)).unwrap();
+    assert!(body.contains("<Name>photos</Name><Deleted>true</Deleted><Version>01DD2148"), "{body}");
+    assert!(body.contains("<RemainingRetentionDays>1</RemainingRetentionDays></Properties>"), "{body}");
 }
 
 #[test]

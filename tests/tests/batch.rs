@@ -1,0 +1,136 @@
+//! Many deletions in one request.
+
+use lazuli_tests::client::{ACCOUNT, Credentials};
+use lazuli_tests::harness::{Container, Lazuli};
+use lazuli_tests::signed::{Answer, Request};
+
+const TYPE: &str = "multipart/mixed; boundary=batch_1";
+
+/// A batch of these requests, signed each by itself, as clients write it.
+fn body(parts: Vec<Request>) -> String {
+    let part = |(id, request): (usize, Request)| {
+        let head = request.header("x-ms-version", "").head();
+        format!(
+            "--batch_1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\nContent-ID: {id}\r\n\
+             \r\n{head}"
+        )
+    };
+    parts.into_iter().enumerate().map(part).collect::<String>() + "--batch_1--\r\n"
+}
+
+fn of_service(lazuli: &Lazuli, parts: Vec<Request>) -> Request {
+    let request = lazuli.client().request("POST", format!("/{ACCOUNT}/?comp=batch"));
+    request.header("content-type", TYPE).body(body(parts))
+}
+
+fn of_container(container: &Container, parts: Vec<Request>) -> Request {
+    container.request("POST", "&comp=batch").header("content-type", TYPE).body(body(parts))
+}
+
+/// Each part's Content-ID, status, code, and what is in its body.
+fn answers(answer: &Answer) -> Vec<(String, u16, String, String)> {
+    let boundary = answer.header("content-type").strip_prefix("multipart/mixed; boundary=").unwrap_or_default();
+    let (text, begin, end) = (answer.text(), format!("--{boundary}\r\n"), format!("--{boundary}--\r\n"));
+    let parts = text.strip_suffix(&end).unwrap_or_default().split(&begin).skip(1);
+    let part = |part: &str| {
+        let value = |name: &str| {
+            let line = part.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")));
+            line.unwrap_or_default().to_owned()
+        };
+        let status = part.lines().find_map(|line| line.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok());
+        let mut blocks = part.splitn(3, "\r\n\r\n");
+        let body = blocks.nth(2).unwrap_or_default().trim_end().to_owned();
+        assert!(!value("x-ms-request-id").is_empty() && !value("x-ms-version").is_empty(), "{part}");
+        (value("Content-ID"), status.unwrap_or_default(), value("x-ms-error-code"), body)
+    };
+    parts.map(part).collect()
+}
+
+#[tokio::test]
+async fn each_part_succeeds_or_fails_by_itself() {
+    let lazuli = Lazuli::start().await;
+    let (photos, films) = (lazuli.container("photos").await, lazuli.container("films").await);
+    let blobs = [photos.blob("a b"), films.blob("ü/c"), films.blob("kept")];
+    for blob in &blobs {
+        blob.put("1").await.expect(201);
+    }
+    let forged = lazuli.client().clone().with_credentials(Credentials::new(ACCOUNT, "YW5vdGhlcg==").unwrap());
+    let parts = vec![
+        blobs[0].delete(),
+        photos.blob("absent").delete(),
+        forged.request("DELETE", blobs[2].name()),
+        blobs[2].delete().header("if-match", "\"0x1\""),
+        blobs[2].delete().unsigned(),
+        lazuli.client().request("DELETE", format!("/{ACCOUNT}/Bad-Name/b")),
+        blobs[1].delete(),
+    ];
+    let answer = of_service(&lazuli, parts).await.expect(202);
+    let expected = [
+        (202, ""),
+        (404, "BlobNotFound"),
+        (403, "AuthenticationFailed"),
+        (412, "ConditionNotMet"),
+        (401, "NoAuthenticationInformation"),
+        (400, "InvalidResourceName"),
+        (202, ""),
+    ];
+    let answers = answers(&answer);
+    assert_eq!(answers.len(), expected.len(), "{}", answer.text());
+    for ((index, expected), (id, status, code, body)) in expected.into_iter().enumerate().zip(answers) {
+        assert_eq!((id, status, &*code), (index.to_string(), expected.0, expected.1), "{body}");
+        assert_eq!(body.contains(&format!("<Code>{code}</Code>")), !code.is_empty(), "{body}");
+    }
+    assert!(answer.text().contains("x-ms-delete-type-permanent: true\r\n"));
+    blobs[0].get().await.refused(404, "BlobNotFound");
+    blobs[1].get().await.refused(404, "BlobNotFound");
+    blobs[2].get().await.expect(200);
+}
+
+#[tokio::test]
+async fn the_largest_batch_is_carried_out_in_order() {
+    let lazuli = Lazuli::start().await;
+    let photos = lazuli.container("photos").await;
+    for number in (0..256).step_by(2) {
+        photos.blob(&number.to_string()).put("1").await.expect(201);
+    }
+    let parts = |count: u32| (0..count).map(|number| photos.blob(&number.to_string()).delete()).collect();
+    of_container(&photos, parts(257)).await.refused(400, "InvalidInput");
+    let answers = answers(&of_container(&photos, parts(256)).await.expect(202));
+    let statuses: Vec<u16> = answers.iter().map(|(_, status, ..)| *status).collect();
+    assert_eq!(statuses, [202, 404].repeat(128));
+}
+
+#[tokio::test]
+async fn what_is_no_batch_is_refused_as_a_whole() {
+    let lazuli = Lazuli::start().await;
+    let (photos, films) = (lazuli.container("photos").await, lazuli.container("films").await);
+    let (photo, film) = (photos.blob("p"), films.blob("f"));
+    photo.put("1").await.expect(201);
+    film.put("1").await.expect(201);
+    let batch = |parts| of_service(&lazuli, parts);
+    let tier = || photo.request("PUT", "?comp=tier").header("x-ms-access-tier", "Cool");
+    let inner = || batch(vec![photo.delete()]);
+    let cases = [
+        ("two kinds", batch(vec![photo.delete(), tier()])),
+        ("a read", batch(vec![photo.delete(), photo.get()])),
+        ("an upload", batch(vec![photo.put("2")])),
+        ("a container's deletion", batch(vec![films.delete()])),
+        ("a batch in a batch", batch(vec![photo.delete(), inner()])),
+        ("no part", batch(vec![])),
+        ("another container", of_container(&photos, vec![photo.delete(), film.delete()])),
+        ("another account", batch(vec![photo.delete(), lazuli.client().request("DELETE", "/other/photos/p")])),
+        ("no last boundary", inner().body(body(vec![photo.delete()]).replace("--batch_1--", ""))),
+        ("another boundary", inner().header("content-type", "multipart/mixed; boundary=other")),
+        ("no request", inner().body("--batch_1\r\n\r\nnothing\r\n--batch_1--\r\n")),
+    ];
+    for (what, request) in cases {
+        let answer = request.await;
+        assert_eq!((answer.status.as_u16(), answer.code()), (400, "InvalidInput"), "{what}: {}", answer.text());
+    }
+    inner().header("content-type", "application/xml").await.refused(400, "InvalidHeaderValue");
+    inner().header("content-type", "").await.refused(400, "MissingRequiredHeader");
+    inner().body(vec![b'x'; 4 * 1024 * 1024 + 1]).await.refused(413, "RequestBodyTooLarge");
+    inner().unsigned().await.refused(401, "NoAuthenticationInformation");
+    photo.get().await.expect(200);
+    film.get().await.expect(200);
+}
