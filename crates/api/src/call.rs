@@ -14,6 +14,7 @@ use crate::operation::Operation;
 use crate::serve::App;
 use crate::target::{Service, Target};
 use crate::version::Version;
+use crate::wire::encryption;
 
 /// An authorized request. Only the way of a request makes one, out of a [`Grant`].
 pub struct Call {
@@ -42,14 +43,15 @@ pub struct Call {
 impl Call {
     /// Stores the body, byte by byte as it comes, and checks it against the digests that the client sent; of a
     /// structured body, the content. Dropped unused, what was stored is given back. `md5`: whether the MD5 is wanted
-    /// though the client sent none.
+    /// though the client sent none. Under the customer's key, if the request brings one.
     ///
     /// Refuses `InvalidMd5`, `InvalidCrc64`, `BothCrc64AndMd5HeaderPresent` before the body is read; `Md5Mismatch`,
     /// `Crc64Mismatch`, `RequestBodyTooLarge`, `InvalidInput` for a body shorter than announced or a malformed
     /// structured one, `OperationTimedOut`.
     pub async fn stage_body(&mut self, md5: bool) -> Result<Staged, Problem> {
         let integrity = Integrity::given(&self.fields)?;
-        let mut stage = self.engine.payloads().stage(md5 || integrity.wants_md5(), self.body.announced());
+        let stage = self.engine.payloads().stage(md5 || integrity.wants_md5(), self.body.announced());
+        let mut stage = stage.seal(encryption::key(&self.fields)?);
         while let Some(chunk) = self.body.next().await? {
             stage.write(chunk).await?;
         }

@@ -43,9 +43,11 @@ codes! {
     AuthorizationServiceMismatch 403 "This request is not authorized to perform this operation using this service.";
     AuthorizationSourceIPMismatch 403 "This request is not authorized to perform this operation using this source IP.";
     BlobAlreadyExists 409 "The specified blob already exists.";
+    BlobDoesNotUseCustomerSpecifiedEncryption 409 "The blob is not encrypted with a customer specified key; the request may not bring one.";
     BlobIsSealed 409 "The specified blob is sealed and its contents can't be modified unless the blob is re-created after a delete.";
     BlobNotFound 404 "The specified blob does not exist.";
     BlobSnapshotNotSoftDeleted 409 "The specified snapshot or version is not soft-deleted.";
+    BlobUsesCustomerSpecifiedEncryption 409 "The blob is encrypted with customer specified encryption, but it was not provided in the request.";
     BlockCountExceedsLimit 409 "The uncommitted block count cannot exceed the maximum limit of 100,000 blocks.";
     BlockListTooLong 400 "The block list may not contain more than 50,000 blocks.";
     BothCrc64AndMd5HeaderPresent 400 "Both x-ms-content-crc64 and Content-MD5 are present; send one.";
@@ -115,6 +117,7 @@ codes! {
     PermanentDeleteNotEnabled 409 "Permanent delete is not enabled for the storage account.";
     PreviousSnapshotNotFound 409 "The previous snapshot is not found.";
     RequestBodyTooLarge 413 "The request body is too large and exceeds the maximum permissible limit.";
+    RequestForbiddenByContainerEncryptionPolicy 403 "The request is forbidden by the container encryption policy.";
     RequestUrlFailedToParse 400 "The url in the request could not be parsed.";
     ResourceNotFound 404 "The specified resource does not exist.";
     SequenceNumberConditionNotMet 412 "The sequence number condition specified was not met.";
@@ -159,6 +162,9 @@ impl From<Refusal> for Code {
             Refusal::LeaseBrokenNoRenew => Self::LeaseIsBrokenAndCannotBeRenewed,
             Refusal::BlockUnknown => Self::InvalidBlockList,
             Refusal::BlockIdLengthDiffers => Self::InvalidBlobOrBlock,
+            Refusal::ScopeFixed => Self::RequestForbiddenByContainerEncryptionPolicy,
+            Refusal::KeyNeeded => Self::BlobUsesCustomerSpecifiedEncryption,
+            Refusal::KeyNotUsed => Self::BlobDoesNotUseCustomerSpecifiedEncryption,
             Refusal::BlocksTooMany | Refusal::AppendsTooMany => Self::BlockCountExceedsLimit,
             Refusal::AppendPositionDiffers => Self::AppendPositionConditionNotMet,
             Refusal::LengthOverMax => Self::MaxBlobSizeConditionNotMet,

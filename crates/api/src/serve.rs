@@ -30,7 +30,7 @@ use crate::stamp::Stamp;
 use crate::target::{Front, Level, Service, Target};
 use crate::version::{VERSION_HEADER, Version};
 use crate::website;
-use crate::wire::structured;
+use crate::wire::{encryption, structured};
 
 /// The encryption scope that a write uses.
 const ENCRYPTION_SCOPE: &str = "x-ms-encryption-scope";
@@ -165,7 +165,8 @@ async fn carry_out(app: &Arc<App>, routed: Routed, stamp: &Stamp) -> Result<Answ
     };
     let grant = auth::authorize(&app.accounts, &app.engine, asked).await?;
 
-    if let Some(scope) = grant.encryption_scope().filter(|_| Verb::of(&method).is_some_and(|verb| !verb.is_read())) {
+    let is_write = Verb::of(&method).is_some_and(|verb| !verb.is_read());
+    if let Some(scope) = grant.encryption_scope().filter(|_| is_write) {
         fields.demand(ENCRYPTION_SCOPE, scope)?;
     }
     let overrides = if reads_blob(&target, operation, &fields) { grant.overrides().to_vec() } else { Vec::new() };
@@ -176,6 +177,7 @@ async fn carry_out(app: &Arc<App>, routed: Routed, stamp: &Stamp) -> Result<Answ
         Body::Stream { .. } => fields.header_opt(structured::BODY)?.map(str::to_owned),
         Body::None | Body::Xml { .. } => None,
     };
+    let encryption = if is_write { encryption::repeated(&fields)? } else { Vec::new() };
     let arrival = Arrival {
         accounts: app.accounts.clone(),
         now: stamp.now,
@@ -187,6 +189,7 @@ async fn carry_out(app: &Arc<App>, routed: Routed, stamp: &Stamp) -> Result<Answ
     let call = Call { engine, service, target, fields, version, grant, operation, arrival, app, body };
     // Clients take an answer that does not repeat the header for one of a service that did not check.
     let answer = (operation.run)(call).await?.header_opt(structured::BODY, structured);
+    let answer = encryption.into_iter().fold(answer, |answer, (name, value)| answer.header(name, value));
     Ok(overrides.into_iter().fold(answer, |answer, (name, value)| answer.header(name, value)))
 }
 

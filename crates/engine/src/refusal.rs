@@ -76,6 +76,12 @@ pub enum Refusal {
     ReceiptMismatch,
     /// The message would become visible only after it has expired.
     VisibleAfterExpiry,
+    /// The container's blobs are all stored under its encryption scope.
+    ScopeFixed,
+    /// The blob is stored under a key that the request does not bring.
+    KeyNeeded,
+    /// The request brings a key and the blob is stored under none of a customer.
+    KeyNotUsed,
     /// The append blob has as many blocks as it may have.
     AppendsTooMany,
     /// The append blob is not as long as the condition demanded.

@@ -315,7 +315,15 @@ async fn a_container_that_is_not_there_has_no_listing() {
 async fn containers_are_listed_by_account_prefix_and_page() {
     let (engine, _) = engine().await;
     for name in ["alpha", "beta", "beta2", "zeta"] {
-        container::create(&engine, at(name), Metadata::default(), Default::default()).await.unwrap();
+        container::create(
+            &engine,
+            at(name),
+            Metadata::default(),
+            Default::default(),
+            lazuli_engine::encryption::DefaultScope::default(),
+        )
+        .await
+        .unwrap();
     }
     let account = |name| AccountName::parse(name).unwrap();
     for (name, prefix, expected) in [
@@ -352,7 +360,15 @@ async fn containers_are_listed_by_account_prefix_and_page() {
 async fn containers_of_the_system_are_listed_only_on_request() {
     let (engine, _) = engine().await;
     for name in ["$blobchangefeed", "$logs", "$root", "$web"] {
-        container::create(&engine, at(name), Metadata::default(), Default::default()).await.unwrap();
+        container::create(
+            &engine,
+            at(name),
+            Metadata::default(),
+            Default::default(),
+            lazuli_engine::encryption::DefaultScope::default(),
+        )
+        .await
+        .unwrap();
     }
     for (system, expected) in
         [(false, &["$root", "photos"][..]), (true, &["$blobchangefeed", "$logs", "$root", "$web", "photos"])]
@@ -384,7 +400,15 @@ async fn a_deleted_container_takes_its_blobs_along_and_its_name_is_free_at_once(
     put_block(&engine, on("staged"), "a", pattern(5000, 2)).await.unwrap();
     container::delete(&engine, on_container("photos")).await.unwrap();
     assert_eq!(refusal(read(&engine, on("0000")).await), Refusal::ContainerNotFound);
-    container::create(&engine, at("photos"), Metadata::default(), Default::default()).await.unwrap();
+    container::create(
+        &engine,
+        at("photos"),
+        Metadata::default(),
+        Default::default(),
+        lazuli_engine::encryption::DefaultScope::default(),
+    )
+    .await
+    .unwrap();
     assert!(
         all(&engine, ListBlobs { shown: Shown { uncommitted: true, ..Shown::default() }, ..request("", None, 10) })
             .await

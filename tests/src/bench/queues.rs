@@ -10,6 +10,7 @@ use futures_util::future::{BoxFuture, try_join_all};
 use lazuli_engine::access::PublicAccess;
 use lazuli_engine::blob::container;
 use lazuli_engine::clock::{Clock, SystemClock, Timestamp};
+use lazuli_engine::encryption::DefaultScope;
 use lazuli_engine::names::{AccountName, QueueAddress, QueueName};
 use lazuli_engine::properties::Metadata;
 use lazuli_engine::queue::{NewMessage, OnMessage, messages, queues};
@@ -222,7 +223,14 @@ async fn consumers(settings: &Settings) -> Result<Row, Failure> {
 /// Texts of 64 KiB, each written, read and deleted.
 async fn largest(settings: &Settings) -> Result<Row, Failure> {
     let (rows, segments) = (Store::open(settings).await?, Store::open(settings).await?);
-    container::create(&segments.engine, commit::address()?, Metadata::default(), PublicAccess::Private).await?;
+    container::create(
+        &segments.engine,
+        commit::address()?,
+        Metadata::default(),
+        PublicAccess::Private,
+        DefaultScope::default(),
+    )
+    .await?;
     let mut ours = Texts { engine: rows.engine.clone(), queue: Some(rows.queue(0).await?) };
     let mut other = Texts { engine: segments.engine.clone(), queue: None };
     let duel = duel(&mut ours, &mut other, settings.turns()).await?;

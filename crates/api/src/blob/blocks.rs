@@ -13,7 +13,7 @@ use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::NoHeader;
 use crate::route::{Route, Verb};
 use crate::version::Version;
-use crate::wire::{block_list, condition, digest, etag, lease, part, properties, unbuilt};
+use crate::wire::{block_list, condition, digest, encryption, etag, lease, part, properties, unbuilt};
 
 const PUT: &[Verb] = &[Verb::Put];
 const MIB: u64 = 1024 * 1024;
@@ -30,7 +30,12 @@ pub(super) const ROUTES: &[Route] = &[
 /// The blob that an operation is about, without its conditions.
 fn addressed(call: &Call) -> Result<OnBlob, Problem> {
     unbuilt::refuse(&call.fields)?;
-    Ok(OnBlob { part: part::read(&call.fields)?, lease: lease::held(&call.fields)?, ..OnBlob::at(call.target.blob()?) })
+    Ok(OnBlob {
+        part: part::read(&call.fields)?,
+        lease: lease::held(&call.fields)?,
+        key: encryption::key(&call.fields)?,
+        ..OnBlob::at(call.target.blob()?)
+    })
 }
 
 /// The digest of the request's body: the MD5 that the client sent and that was found right, else the CRC-64.

@@ -12,14 +12,10 @@ use crate::error::Problem;
 use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::HeaderIs;
 use crate::route::{Route, Verb};
-use crate::wire::{acl, condition, deletion, etag, lease, metadata};
+use crate::wire::{acl, condition, deletion, encryption, etag, lease, metadata};
 
 /// Most bytes of a list of policies.
 const ACL_BYTES_MAX: u64 = 64 * 1024;
-/// The only encryption scope there is: the service's own.
-const DEFAULT_SCOPE: &str = "$account-encryption-key";
-const SCOPE: &str = "x-ms-default-encryption-scope";
-const SCOPE_OVERRIDE: &str = "x-ms-deny-encryption-scope-override";
 const LEASE_ACTION: &str = "x-ms-lease-action";
 const GET_HEAD: &[Verb] = &[Verb::Get, Verb::Head];
 const PUT: &[Verb] = &[Verb::Put];
@@ -51,14 +47,11 @@ static CREATE: Operation = Operation {
 
 async fn create(call: Call) -> Result<Answer, Problem> {
     condition::none(&call.fields)?;
-    let other_scope = call.fields.header_opt(SCOPE)?.is_some_and(|scope| scope != DEFAULT_SCOPE);
-    if other_scope || call.fields.header_opt(SCOPE_OVERRIDE)?.is_some_and(|deny| deny.eq_ignore_ascii_case("true")) {
-        return Err(Problem::not_implemented(&format!("The header {SCOPE}")));
-    }
+    let scope = encryption::default_scope(&call.fields, &call.engine.policy(&call.target.account))?;
     let (metadata, public) = (metadata::read(&call.fields)?, public_access(&call)?);
     let address = call.target.container()?;
     refuse_system(address.container.as_str())?;
-    let written = container::create(&call.engine, address, metadata, public).await?;
+    let written = container::create(&call.engine, address, metadata, public, scope).await?;
     Ok(etag::onto(Answer::created(), written.etag))
 }
 
@@ -77,8 +70,8 @@ async fn get_properties(call: Call) -> Result<Answer, Problem> {
         .header("x-ms-has-immutability-policy", "false")
         .header("x-ms-has-legal-hold", "false")
         .header("x-ms-immutable-storage-with-versioning-enabled", "false")
-        .header(SCOPE, DEFAULT_SCOPE)
-        .header(SCOPE_OVERRIDE, "false");
+        .header(encryption::DEFAULT_SCOPE, encryption::scope_text(&view.scope))
+        .header(encryption::DENY_OVERRIDE, if view.scope.fixed { "true" } else { "false" });
     Ok(metadata::onto(lease::onto(answer, &view.lease), &view.metadata))
 }
 

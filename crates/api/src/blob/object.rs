@@ -14,7 +14,9 @@ use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::{HeaderIs, NoHeader};
 use crate::route::{Route, Verb};
 use crate::version::Version;
-use crate::wire::{condition, date, digest, etag, kind, lease, metadata, page, part, properties, tags, unbuilt};
+use crate::wire::{
+    condition, date, digest, encryption, etag, kind, lease, metadata, page, part, properties, tags, unbuilt,
+};
 
 const GET_HEAD: &[Verb] = &[Verb::Get, Verb::Head];
 const PUT: &[Verb] = &[Verb::Put];
@@ -48,6 +50,7 @@ pub(super) fn to_read(call: &Call) -> Result<OnBlob, Problem> {
         part: part::read(&call.fields)?,
         conditions: condition::read(&call.fields, call.version)?,
         lease: lease::held(&call.fields)?,
+        key: encryption::key(&call.fields)?,
         ..OnBlob::at(call.target.blob()?)
     })
 }
@@ -65,13 +68,16 @@ pub(super) fn to_change(call: &Call) -> Result<OnBlob, Problem> {
         part: part::read(&call.fields)?,
         conditions: Conditions { only_new: call.grant.creates_only(), ..condition::write(&call.fields)? },
         lease: lease::held(&call.fields)?,
+        key: encryption::key(&call.fields)?,
         ..OnBlob::at(call.target.blob()?)
     })
 }
 
 /// What the request says about a new blob, beside its content.
 pub(super) fn stored(call: &Call, http: HttpProperties) -> Result<Stored, Problem> {
-    Ok(Stored { http, metadata: metadata::read(&call.fields)?, tags: tags::of_header(&call.fields)? })
+    let policy = call.engine.policy(&call.target.account);
+    let (metadata, tags) = (metadata::read(&call.fields)?, tags::of_header(&call.fields)?);
+    Ok(Stored { http, metadata, tags, scope: encryption::scope(&call.fields, &policy)? })
 }
 
 /// The answer to a write, with what every one says.
@@ -137,7 +143,7 @@ pub(super) fn described(answer: Answer, blob: &BlobView) -> Answer {
         .header("x-ms-creation-time", date::rfc1123(blob.created))
         .header("x-ms-server-encrypted", "true")
         .header_opt("x-ms-tag-count", (blob.tags > 0).then(|| blob.tags.to_string()));
-    let answer = kind::onto(answer, blob.kind);
+    let answer = encryption::onto(kind::onto(answer, blob.kind), &blob.encryption);
     let answer = metadata::onto(properties::onto(answer, &blob.http), &blob.metadata);
     let answer = part::version_onto(answer, blob.version);
     if blob.part != Part::Base {

@@ -9,6 +9,7 @@ use lazuli_engine::blob::listing::{BlobPage, Entry};
 use lazuli_engine::blob::object::BlobView;
 use lazuli_engine::blob::tags::FoundPage;
 use lazuli_engine::clock::Timestamp;
+use lazuli_engine::encryption::Encryption;
 use lazuli_engine::queue::queues::QueuePage;
 use lazuli_engine::rows::layer::Deletion;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -20,7 +21,7 @@ pub use request::{
 
 use crate::version::Version;
 use crate::wire::xml::Writer;
-use crate::wire::{acl, date, deletion, digest, etag, kind, lease, properties, tags};
+use crate::wire::{acl, date, deletion, digest, encryption, etag, kind, lease, properties, tags};
 
 /// What stays as it is in a name that is escaped because XML cannot carry it.
 const UNESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
@@ -163,6 +164,10 @@ fn blob(xml: &mut Writer, view: &BlobView, head: &BlobsHead<'_>, versions_only: 
         lease_elements(xml, &view.lease);
     }
     xml.text("ServerEncrypted", "true");
+    xml.text_opt("CustomerProvidedKeySha256", encryption::key_text(&view.encryption).as_deref());
+    if let Encryption::Scope(scope) = &view.encryption {
+        xml.text("EncryptionScope", scope);
+    }
     deletion_elements(xml, view.deleted.as_ref(), now);
     xml.text_opt("TagCount", (view.tags > 0).then(|| view.tags.to_string()).as_deref());
     if matches!(view.kind, BlobKind::Append { sealed: true, .. }) {
@@ -232,8 +237,8 @@ fn container(xml: &mut Writer, view: &ContainerView, with_metadata: bool, now: T
     xml.text("Etag", &etag::quoted(view.etag));
     lease_elements(xml, &view.lease);
     xml.text_opt("PublicAccess", acl::public_access_text(view.access.public));
-    xml.text("DefaultEncryptionScope", "$account-encryption-key");
-    xml.text("DenyEncryptionScopeOverride", "false");
+    xml.text("DefaultEncryptionScope", encryption::scope_text(&view.scope));
+    xml.text("DenyEncryptionScopeOverride", if view.scope.fixed { "true" } else { "false" });
     xml.text("HasImmutabilityPolicy", "false");
     xml.text("HasLegalHold", "false");
     xml.text("ImmutableStorageWithVersioningEnabled", "false");

@@ -16,6 +16,7 @@ pub mod condition;
 pub mod date;
 pub mod deletion;
 pub mod digest;
+pub mod encryption;
 pub mod etag;
 pub mod kind;
 pub mod lease;

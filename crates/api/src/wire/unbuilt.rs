@@ -7,10 +7,6 @@ use crate::fields::Fields;
 const HEADERS: &[&str] = &[
     "x-ms-access-tier-if-modified-since",
     "x-ms-access-tier-if-unmodified-since",
-    "x-ms-encryption-algorithm",
-    "x-ms-encryption-key",
-    "x-ms-encryption-key-sha256",
-    "x-ms-encryption-scope",
     "x-ms-immutability-policy-mode",
     "x-ms-immutability-policy-until-date",
     "x-ms-legal-hold",

@@ -29,7 +29,9 @@ pub async fn create(engine: &Engine, on: OnBlob, stored: Stored) -> Result<Writt
         .write(Purpose::Grow, move |tx| {
             let place = state::place(tx, &on)?;
             let lease = state::admit_create(tx, &on, &place, KIND)?;
-            let new = state::New { kind: KIND, stored: stored.clone(), length: 0, content: Content::Empty, copy: None };
+            let encryption = place.scope.encryption(on.key.as_ref(), stored.scope.as_ref())?;
+            let (stored, content) = (stored.clone(), Content::Empty);
+            let new = state::New { kind: KIND, stored, length: 0, content, copy: None, encryption };
             Ok(state::replace(tx, &policy, &on, place, lease, new)?)
         })
         .await?;
@@ -74,6 +76,7 @@ pub fn check_append(engine: &Engine, on: &OnBlob) -> Result<(), Error> {
     engine.read(|view| {
         let (_, blob) = state::writable(view, on)?;
         growth(&blob)?;
+        blob.encryption.admit(on.key.as_ref())?;
         Ok(())
     })
 }
@@ -111,6 +114,7 @@ fn try_append(
 ) -> Result<Option<Appended>, Error> {
     let (key, mut blob) = state::writable(tx, on)?;
     let (blocks, sealed) = growth(&blob)?;
+    blob.encryption.admit(on.key.as_ref())?;
     conditions.judge(blob.length, content.length())?;
     if sealed {
         return Err(Refusal::BlobSealed.into());

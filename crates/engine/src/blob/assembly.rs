@@ -105,10 +105,11 @@ pub(super) async fn commit(
 fn look_up(view: &dyn View, on: &OnBlob, blocks: &[(BlockSource, BlockId)]) -> Result<Plan, Error> {
     let place = state::place(view, on)?;
     state::admit_create(view, on, &place, BlobKind::Block)?;
-    let state::Place { key, blob } = place;
+    let state::Place { key, blob, .. } = place;
     let staging = state::staging(view, &key)?;
     let mut uncommitted = HashMap::new();
     if let Some(staging) = staging {
+        staging.admit(on.key.as_ref())?;
         for block in uncommitted_blocks(view, staging.id) {
             let (id, block) = block?;
             uncommitted.insert(id, (block.length, block.payload));
@@ -116,9 +117,11 @@ fn look_up(view: &dyn View, on: &OnBlob, blocks: &[(BlockSource, BlockId)]) -> R
     }
     let mut committed = HashMap::new();
     let mut committed_list = None;
-    if let Some(Content::Blocks(list)) = blob.map(|blob| blob.content)
+    if let Some(blob) = blob
+        && let Content::Blocks(list) = blob.content
         && blocks.iter().any(|(source, _)| *source != BlockSource::Uncommitted)
     {
+        blob.encryption.admit(on.key.as_ref())?;
         committed_list = Some(list);
         for entry in entries(view, list) {
             let entry = entry?;
@@ -173,7 +176,7 @@ async fn build(engine: &Engine, on: &Arc<OnBlob>, plan: &Arc<Plan>) -> Result<St
         let (on, plan) = (Arc::clone(on), Arc::clone(plan));
         let step = engine
             .write(Purpose::Grow, move |tx| {
-                let state::Place { key, blob } = state::place(tx, &on)?;
+                let state::Place { key, blob, .. } = state::place(tx, &on)?;
                 if !plan.basis.stands(tx, &key, blob.as_ref())? {
                     return Ok(Step::Moved);
                 }
@@ -237,7 +240,9 @@ async fn finish(
                 Content::Blocks(list)
             };
             let stored = new.stored.clone();
-            let made = state::New { kind: BlobKind::Block, stored, length: plan.length, content, copy: None };
+            let encryption = place.scope.encryption(new.on.key.as_ref(), stored.scope.as_ref())?;
+            let kind = BlobKind::Block;
+            let made = state::New { kind, stored, length: plan.length, content, copy: None, encryption };
             Ok(Step::Done(state::replace(tx, &policy, &new.on, place, lease, made)?))
         })
         .await

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::blob::kind::BlobKind;
 use crate::blob::{OnBlob, Part, Stored, Written, assembly, state, tags};
 use crate::clock::Timestamp;
+use crate::encryption::{CustomerKey, Encryption};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::lease::Leased;
@@ -45,6 +46,13 @@ pub enum BlockSource {
     Latest,
 }
 
+impl StagingRow {
+    /// Whether a request that brings `key`, or none, may add to the blocks or commit them.
+    pub(super) fn admit(&self, key: Option<&CustomerKey>) -> Result<(), Refusal> {
+        self.key.map_or(Encryption::Account, Encryption::Customer).admit(key)
+    }
+}
+
 /// Put Block, before its body is read: whether it would be refused now. The answer is not binding.
 pub fn check_block(engine: &Engine, on: &OnBlob, id: &BlockId) -> Result<(), Error> {
     engine.read(|view| admit(view, on, id).map(|_| ()))
@@ -52,7 +60,7 @@ pub fn check_block(engine: &Engine, on: &OnBlob, id: &BlockId) -> Result<(), Err
 
 /// Whether a block may be put; answers the key of the blob and what is staged there already.
 fn admit(view: &dyn View, on: &OnBlob, id: &BlockId) -> Result<(Vec<u8>, Option<StagingRow>), Error> {
-    let state::Place { key, blob } = state::place(view, on)?;
+    let state::Place { key, blob, .. } = state::place(view, on)?;
     // An ended lease is not forgotten here: the committed blob stays as it is.
     state::lease_of(blob.as_ref()).guard_write(view.now(), on.lease, Leased::Blob)?;
     if blob.is_some_and(|blob| !blob.kind.is_like(BlobKind::Block)) {
@@ -61,6 +69,9 @@ fn admit(view: &dyn View, on: &OnBlob, id: &BlockId) -> Result<(Vec<u8>, Option<
     let staging = state::staging(view, &key)?;
     if staging.is_some_and(|staging| usize::from(staging.block_id_bytes) != id.0.len()) {
         return Err(Refusal::BlockIdLengthDiffers.into());
+    }
+    if let Some(staging) = &staging {
+        staging.admit(on.key.as_ref())?;
     }
     Ok((key, staging))
 }
@@ -75,7 +86,7 @@ pub async fn put_block(engine: &Engine, on: OnBlob, id: BlockId, content: Staged
             let (key, staging) = admit(tx, &on, &id)?;
             let mut staging = match staging {
                 Some(staging) => staging,
-                None => begin(tx, &key, &id)?,
+                None => begin(tx, &key, &id, on.key.as_ref())?,
             };
             let block_key = staging::block_key(staging.id, &id);
             let old: Option<BlockRow> = rows::get(tx, Space::Blocks, &block_key)?;
@@ -98,10 +109,11 @@ pub async fn put_block(engine: &Engine, on: OnBlob, id: BlockId, content: Staged
 }
 
 /// A new staging for the blob at `key`, with the appointment at which it is looked at.
-fn begin(tx: &mut dyn Tx, key: &[u8], id: &BlockId) -> Result<StagingRow, StoreError> {
+fn begin(tx: &mut dyn Tx, key: &[u8], id: &BlockId, under: Option<&CustomerKey>) -> Result<StagingRow, StoreError> {
     let due = tx.now().after(UNCOMMITTED_LIFETIME);
     let block_id_bytes = u8::try_from(id.0.len()).unwrap_or(u8::MAX);
-    let staging = StagingRow { id: tx.id(), block_id_bytes, blocks: 0, last_put: tx.now(), due };
+    let under = under.map(CustomerKey::sha256);
+    let staging = StagingRow { id: tx.id(), block_id_bytes, blocks: 0, key: under, last_put: tx.now(), due };
     rows::put(tx, Space::Due, due::key(due, DueKind::Staging, staging.id), &DueRow { key: key.to_vec() })?;
     Ok(staging)
 }

@@ -6,6 +6,7 @@ use std::ops::Bound;
 use crate::access::{AccessControl, PublicAccess};
 use crate::blob::{LeaseAnswer, LeaseView, Marker, OnContainer, Written, state};
 use crate::clock::Timestamp;
+use crate::encryption::DefaultScope;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::etag::Etag;
@@ -34,6 +35,8 @@ pub struct ContainerView {
     pub access: AccessControl,
     /// Its metadata.
     pub metadata: Metadata,
+    /// The encryption scope of its blobs.
+    pub scope: DefaultScope,
     /// That it is soft-deleted, and until when. The instant of the deletion names it.
     pub deleted: Option<Deletion>,
 }
@@ -41,7 +44,7 @@ pub struct ContainerView {
 impl ContainerView {
     fn of(name: ContainerName, row: ContainerRow, deleted: Option<Deletion>, now: Timestamp) -> Self {
         let lease = LeaseView::of(&row.lease, now);
-        Self { name, etag: row.etag, lease, access: row.access, metadata: row.metadata, deleted }
+        Self { name, etag: row.etag, lease, access: row.access, metadata: row.metadata, scope: row.scope, deleted }
     }
 }
 
@@ -53,6 +56,7 @@ pub async fn create(
     address: ContainerAddress,
     metadata: Metadata,
     public: PublicAccess,
+    scope: DefaultScope,
 ) -> Result<Written, Error> {
     engine
         .write(Purpose::Grow, move |tx| {
@@ -60,7 +64,7 @@ pub async fn create(
             if tx.get(Space::Containers, &key)?.is_some() {
                 return Err(Refusal::ContainerExists.into());
             }
-            Ok(insert(tx, key, metadata.clone(), public)?)
+            Ok(insert(tx, key, metadata.clone(), public, scope.clone())?)
         })
         .await
 }
@@ -69,18 +73,25 @@ pub async fn create(
 pub(crate) fn ensure(tx: &mut dyn Tx, address: &ContainerAddress) -> Result<(), StoreError> {
     let key = row::key(address);
     if tx.get(Space::Containers, &key)?.is_none() {
-        insert(tx, key, Metadata::default(), PublicAccess::Private)?;
+        insert(tx, key, Metadata::default(), PublicAccess::Private, DefaultScope::default())?;
     }
     Ok(())
 }
 
-fn insert(tx: &mut dyn Tx, key: Vec<u8>, metadata: Metadata, public: PublicAccess) -> Result<Written, StoreError> {
+fn insert(
+    tx: &mut dyn Tx,
+    key: Vec<u8>,
+    metadata: Metadata,
+    public: PublicAccess,
+    scope: DefaultScope,
+) -> Result<Written, StoreError> {
     let container = ContainerRow {
         incarnation: tx.id(),
         etag: Etag::at(tx.now()),
         lease: Lease::Available,
         access: AccessControl { public, policies: Vec::new() },
         metadata,
+        scope,
     };
     rows::put(tx, Space::Containers, key, &container)?;
     Ok(Written { etag: container.etag, version: None })

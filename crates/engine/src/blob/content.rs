@@ -17,10 +17,12 @@ use std::sync::{Arc, LazyLock};
 use bytes::{Bytes, BytesMut};
 
 use crate::blob::{pages, state};
+use crate::encryption::CustomerKey;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::payload::pins::{Pin, Pins};
 use crate::payload::refs::Target;
+use crate::payload::seal::open_small;
 use crate::payload::{FRAME_BYTES, INLINE_BYTES_MAX, PayloadId, Piece};
 use crate::range::ByteRange;
 use crate::rows::blob::Content;
@@ -47,6 +49,8 @@ pub struct Reader {
     spans: VecDeque<Span>,
     /// Pieces of the body that `at` is in, each with the byte of the body at which it begins.
     pieces: Pieces,
+    /// The key that the bytes are sealed under.
+    key: Option<CustomerKey>,
     /// Held for as long as a reader of the content lives.
     pins: Arc<Vec<Pin>>,
 }
@@ -99,9 +103,15 @@ impl Reader {
             end: range.first + range.length,
             spans: VecDeque::new(),
             pieces: Pieces::default(),
+            key: None,
             pins: Arc::new(held.0),
             engine: engine.clone(),
         }
+    }
+
+    /// The same content, which is sealed under `key`.
+    pub(super) fn under(self, key: Option<CustomerKey>) -> Self {
+        Self { key, ..self }
     }
 
     /// Another reader of the same content, at the beginning of `range`, which is cut at the content's end. Of pages it
@@ -118,6 +128,7 @@ impl Reader {
             end: first + length,
             spans: if matches!(self.content, Content::Pages { .. }) { self.spans.clone() } else { VecDeque::new() },
             pieces: Pieces::default(),
+            key: self.key.clone(),
             pins: Arc::clone(&self.pins),
         }
     }
@@ -177,7 +188,12 @@ impl Reader {
             if at >= self.end || bytes_max < INLINE_BYTES_MAX {
                 break;
             }
-            let body = spans::inline(view, part)?;
+            let mut body = spans::inline(view, part)?;
+            if let Some(key) = &self.key {
+                let opened = open_small(key, &body);
+                let damaged = || codec::corrupt(Space::Small, &[], "a small body is not what was sealed");
+                body = opened.ok_or_else(damaged)?.into();
+            }
             let (from, length) = (part.from + (at - span.first), span.end().min(self.end) - at);
             let bytes = usize::try_from(from).ok().zip(usize::try_from(from + length).ok());
             let bytes = bytes.and_then(|(from, to)| body.get(from..to));
@@ -201,7 +217,8 @@ impl Reader {
         };
         // Reads end at frames, so that no frame is checked twice.
         let whole = READ_BYTES_MAX - from % FRAME_BYTES;
-        self.engine.payloads().read(&piece, from, left.min(whole).min(piece.length - from)).await
+        let left = left.min(whole).min(piece.length - from);
+        self.engine.payloads().read(&piece, from, left, self.key.as_ref()).await
     }
 }
 

@@ -145,7 +145,7 @@ fn look_up(view: &dyn View, on: &OnBlob) -> Result<Option<(Seen, Chunks)>, Error
 
 /// The blob, if it still sees the same of the same list, which then holds every body found there.
 fn unmoved(view: &dyn View, on: &OnBlob, (list, length): Seen) -> Result<Option<(Vec<u8>, BlobRow)>, Error> {
-    let state::Place { key, blob } = state::place(view, on)?;
+    let state::Place { key, blob, .. } = state::place(view, on)?;
     let same = |blob: &BlobRow| {
         matches!(blob.content, Content::Log(now) | Content::Blocks(now) if now == list) && blob.length == length
     };

@@ -27,6 +27,7 @@ pub(crate) use layers::{expire as expire_deleted, expire_removed, sweep_on};
 
 use crate::clock::Timestamp;
 use crate::condition::Conditions;
+use crate::encryption::CustomerKey;
 use crate::etag::Etag;
 use crate::lease::{Lease, LeaseDuration, LeaseId, LeaseState};
 use crate::names::{BlobAddress, ContainerAddress};
@@ -44,12 +45,14 @@ pub struct OnBlob {
     pub conditions: Conditions,
     /// The lease that the caller says it holds.
     pub lease: Option<LeaseId>,
+    /// The key that the blob is, or is to be, stored under.
+    pub key: Option<CustomerKey>,
 }
 
 impl OnBlob {
     /// The blob at `address`, whatever its state.
     pub fn at(address: BlobAddress) -> Self {
-        Self { address, part: Part::Base, conditions: Conditions::default(), lease: None }
+        Self { address, part: Part::Base, conditions: Conditions::default(), lease: None, key: None }
     }
 }
 
@@ -74,6 +77,8 @@ pub struct Stored {
     pub metadata: Metadata,
     /// Tags.
     pub tags: Tags,
+    /// The encryption scope; none for the container's default.
+    pub scope: Option<String>,
 }
 
 /// A read or write of one container, with all that decides whether it may happen.

@@ -134,9 +134,11 @@ pub async fn put(engine: &Engine, on: OnBlob, stored: Stored, content: Staged) -
         .write_content(content, move |tx, content| {
             let place = state::place(tx, &on)?;
             let lease = state::admit_create(tx, &on, &place, BlobKind::Block)?;
+            let encryption = place.scope.encryption(on.key.as_ref(), stored.scope.as_ref())?;
             let length = content.length();
             let kept = if length == 0 { Content::Empty } else { Content::Whole(content.keep(tx)?) };
-            let new = state::New { kind: BlobKind::Block, stored: stored.clone(), length, content: kept, copy: None };
+            let (kind, stored) = (BlobKind::Block, stored.clone());
+            let new = state::New { kind, stored, length, content: kept, copy: None, encryption };
             Ok(state::replace(tx, &policy, &on, place, lease, new)?)
         })
         .await?;
@@ -151,6 +153,7 @@ pub async fn put(engine: &Engine, on: OnBlob, stored: Stored, content: Staged) -
 pub async fn get(engine: &Engine, on: OnBlob) -> Result<BlobView, Error> {
     engine.read(|view| {
         let found = state::readable(view, &on)?;
+        found.blob.encryption.admit(on.key.as_ref())?;
         Ok(BlobView::of(on.address.blob.clone(), found.part, found.blob, view.now()))
     })
 }
@@ -170,13 +173,14 @@ pub struct Download {
 ///
 /// Refuses as [`get`], and `RangeOutside`.
 pub async fn download(engine: &Engine, on: OnBlob, range: Option<RangeRequest>) -> Result<Download, Error> {
+    let key = on.key.clone();
     let opened = engine.read(|view| {
         let (Found { part, blob, .. }, range, bytes) = readable_part(view, &on, range)?;
         let Some(reader) = Reader::open(engine, view, blob.content, blob.length, bytes)? else { return Ok(None) };
         Ok(Some(Download { blob: BlobView::of(on.address.blob.clone(), part, blob, view.now()), range, reader }))
     })?;
-    if let Some(download) = opened {
-        return Ok(download);
+    if let Some(Download { blob, range, reader }) = opened {
+        return Ok(Download { blob, range, reader: reader.under(key) });
     }
     let (name, pins) = (on.address.blob.clone(), engine.payloads().pins().clone());
     let held = engine.write(Purpose::Free, move |tx| {
@@ -184,7 +188,7 @@ pub async fn download(engine: &Engine, on: OnBlob, range: Option<RangeRequest>) 
         Ok((Held::by(&pins, found.blob.content), found, range, bytes, tx.now()))
     });
     let (held, Found { part, blob, .. }, range, bytes, now) = held.await?;
-    let reader = Reader::over(engine, held, blob.content, blob.length, bytes);
+    let reader = Reader::over(engine, held, blob.content, blob.length, bytes).under(key);
     Ok(Download { blob: BlobView::of(name, part, blob, now), range, reader })
 }
 
@@ -195,6 +199,7 @@ fn readable_part(
     range: Option<RangeRequest>,
 ) -> Result<(Found, Option<ByteRange>, ByteRange), Error> {
     let found = state::readable(view, on)?;
+    found.blob.encryption.admit(on.key.as_ref())?;
     let range = range.map(|range| range.within(found.blob.length)).transpose()?;
     let bytes = range.unwrap_or(ByteRange { first: 0, length: found.blob.length });
     Ok((found, range, bytes))
@@ -206,6 +211,7 @@ pub async fn set_metadata(engine: &Engine, on: OnBlob, metadata: Metadata) -> Re
     engine
         .write(Purpose::Grow, move |tx| {
             let (key, mut blob) = state::writable(tx, &on)?;
+            blob.encryption.admit(on.key.as_ref())?;
             blob.version = keep::changed(tx, &policy, &key, &blob)?;
             blob.created = blob.version.unwrap_or(blob.created);
             (blob.metadata, blob.etag) = (metadata.clone(), Etag::at(tx.now()));
@@ -242,7 +248,7 @@ async fn change(engine: &Engine, on: OnBlob, edit: impl Fn(&mut BlobRow) + Send 
 pub async fn lease(engine: &Engine, on: OnBlob, action: LeaseAction) -> Result<LeaseAnswer, Error> {
     engine
         .write(Purpose::Free, move |tx| {
-            let state::Place { key, blob } = state::place(tx, &on)?;
+            let state::Place { key, blob, .. } = state::place(tx, &on)?;
             let mut blob = blob.ok_or(Refusal::BlobNotFound)?;
             on.conditions.judge_write(blob.etag)?;
             on.conditions.judge_tags(|| tags::read(tx, &key))?;

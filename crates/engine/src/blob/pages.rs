@@ -60,7 +60,9 @@ pub async fn create(engine: &Engine, on: OnBlob, stored: Stored, length: u64, se
         .write(Purpose::Grow, move |tx| {
             let place = state::place(tx, &on)?;
             let lease = state::admit_create(tx, &on, &place, kind)?;
-            let new = state::New { kind, stored: stored.clone(), length, content: Content::Empty, copy: None };
+            let encryption = place.scope.encryption(on.key.as_ref(), stored.scope.as_ref())?;
+            let (stored, content) = (stored.clone(), Content::Empty);
+            let new = state::New { kind, stored, length, content, copy: None, encryption };
             Ok(state::replace(tx, &policy, &on, place, lease, new)?)
         })
         .await?;
@@ -102,6 +104,7 @@ pub fn check_put(engine: &Engine, on: &OnBlob) -> Result<(), Error> {
     engine.read(|view| {
         let (_, blob) = state::writable(view, on)?;
         sequence(&blob)?;
+        blob.encryption.admit(on.key.as_ref())?;
         Ok(())
     })
 }
@@ -261,6 +264,7 @@ fn admit(
 ) -> Result<(Vec<u8>, BlobRow), Error> {
     let (key, blob) = state::writable(view, on)?;
     let sequence = sequence(&blob)?;
+    blob.encryption.admit(on.key.as_ref())?;
     if range.first.checked_add(range.length).is_none_or(|end| end > blob.length) {
         return Err(Refusal::PagesOutside.into());
     }

@@ -144,7 +144,7 @@ enum Restored {
 }
 
 fn restore_some(tx: &mut dyn Tx, on: &OnBlob, mut restored: bool) -> Result<Outcome<Restored>, Error> {
-    let state::Place { key: base, blob } = state::place(tx, on)?;
+    let state::Place { key: base, blob, .. } = state::place(tx, on)?;
     if layers::sweep(tx, &base)?.is_some() {
         return Ok(Outcome::Sweeping(base));
     }

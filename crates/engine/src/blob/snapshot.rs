@@ -31,11 +31,12 @@ pub async fn take(engine: &Engine, on: OnBlob, metadata: Option<Metadata>) -> Re
     let policy = engine.policy(&on.address.container.account);
     engine
         .write(Purpose::Grow, move |tx| {
-            let (at, state::Place { key, blob }) = (tx.now(), state::place(tx, &on)?);
+            let (at, state::Place { key, blob, .. }) = (tx.now(), state::place(tx, &on)?);
             let mut blob = blob.ok_or(Refusal::BlobNotFound)?;
             on.conditions.judge_write(blob.etag)?;
             on.conditions.judge_tags(|| tags::read(tx, &key))?;
             blob.lease.guard_read(at, on.lease, Leased::Blob)?;
+            blob.encryption.admit(on.key.as_ref())?;
             let mut snapshot = BlobRow { version: None, ..keep::as_layer(&blob) };
             if let Some(metadata) = &metadata {
                 (snapshot.metadata, snapshot.etag) = (metadata.clone(), Etag::at(at));

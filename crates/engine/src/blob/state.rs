@@ -5,7 +5,7 @@ use crate::blob::kind::BlobKind;
 use crate::blob::tags::{self, Finding};
 use crate::blob::{OnBlob, Part, Stored, Written, keep, layers};
 use crate::clock::Timestamp;
-use crate::encryption::Encryption;
+use crate::encryption::{DefaultScope, Encryption};
 use crate::error::Error;
 use crate::etag::Etag;
 use crate::lease::{Lease, Leased};
@@ -32,6 +32,8 @@ pub(super) fn container(view: &dyn View, address: &ContainerAddress) -> Result<C
 pub(super) struct Place {
     /// The key of the blob, and of its staging.
     pub(super) key: Vec<u8>,
+    /// The encryption scope that the container gives to new blobs.
+    pub(super) scope: DefaultScope,
     /// The committed blob, if there is one.
     pub(super) blob: Option<BlobRow>,
 }
@@ -43,9 +45,10 @@ pub(super) fn place(view: &dyn View, on: &OnBlob) -> Result<Place, Error> {
     if on.part != Part::Base {
         return Err(Refusal::PartReadOnly.into());
     }
-    let key = base_key(view, on)?;
+    let container = container(view, &on.address.container)?;
+    let key = blob::key(container.incarnation, &on.address.blob);
     let blob = rows::get(view, Space::Blobs, &key)?;
-    Ok(Place { key, blob })
+    Ok(Place { key, scope: container.scope, blob })
 }
 
 /// The key of the blob that `on` is about, whichever of its states is meant.
@@ -117,7 +120,7 @@ pub(super) fn readable(view: &dyn View, on: &OnBlob) -> Result<Found, Error> {
 
 /// The existing blob that a write may change, with the lease that it has from then on: conditions, then lease.
 pub(super) fn writable(view: &dyn View, on: &OnBlob) -> Result<(Vec<u8>, BlobRow), Error> {
-    let Place { key, blob } = place(view, on)?;
+    let Place { key, blob, .. } = place(view, on)?;
     let mut blob = blob.ok_or(Refusal::BlobNotFound)?;
     on.conditions.judge_write(blob.etag)?;
     on.conditions.judge_tags(|| tags::read(view, &key))?;
@@ -170,6 +173,8 @@ pub(super) struct New {
     pub(super) content: Content,
     /// The copy that made it.
     pub(super) copy: Option<CopyState>,
+    /// Under which key the content is stored.
+    pub(super) encryption: Encryption,
 }
 
 /// Puts a new blob at `place`, over what is there: the uncommitted blocks go, the old content too unless the account
@@ -203,7 +208,7 @@ pub(super) fn replace(
         copy: new.copy,
         expires: None,
         protection: Protection::default(),
-        encryption: Encryption::Account,
+        encryption: new.encryption,
     };
     rows::put(tx, Space::Blobs, place.key, &row)?;
     Ok(Written { etag: row.etag, version })

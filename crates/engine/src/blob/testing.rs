@@ -24,7 +24,15 @@ pub(super) fn on(blob: &str) -> OnBlob {
 /// Creates the container that [`on`] points into.
 pub(super) async fn create_container(engine: &Engine) {
     let address = on("x").address.container;
-    container::create(engine, address, Metadata::default(), PublicAccess::Private).await.unwrap();
+    container::create(
+        engine,
+        address,
+        Metadata::default(),
+        PublicAccess::Private,
+        crate::encryption::DefaultScope::default(),
+    )
+    .await
+    .unwrap();
 }
 
 pub(super) async fn staged(engine: &Engine, bytes: Vec<u8>) -> Staged {

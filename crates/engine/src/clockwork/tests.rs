@@ -116,7 +116,7 @@ async fn a_long_body_is_erased_in_several_steps() {
     let id = PayloadId(1_000_000);
     let write = move |tx: &mut dyn crate::store::Tx| {
         for number in 0..40 {
-            let piece = Piece { segment, offset: (1000 + number) * 4096, length: 1, frames: vec![0] };
+            let piece = Piece { segment, offset: (1000 + number) * 4096, length: 1, frames: vec![0], seal: None };
             let extent = payload::ExtentRow { length: 1, payload: id };
             rows::put(tx, Space::Extents, payload::extent_key(segment, piece.offset), &extent)?;
             rows::put(tx, Space::Payloads, payload::key(id, number), &PieceChunk { pieces: vec![piece] })?;

@@ -8,6 +8,7 @@
 mod heal;
 pub(crate) mod pins;
 pub(crate) mod refs;
+pub mod seal;
 mod segments;
 mod stage;
 mod sync;
@@ -22,12 +23,14 @@ use bytes::Bytes;
 use rustix::io::ReadWriteFlags;
 use serde::{Deserialize, Serialize};
 
+use crate::encryption::CustomerKey;
 use crate::engine::Durability;
 use crate::error::Error;
 use crate::store::embedded::OnPoison;
 use crate::store::{Store, StoreError};
 use pins::{Pin, Pins};
 use refs::Target;
+use seal::{Seal, Sealer};
 use segments::{GivenUp, Place, Segment, Segments};
 use sync::SyncWorker;
 
@@ -59,6 +62,8 @@ pub struct Piece {
     pub length: u32,
     /// CRC-64/NVME of each frame of [`FRAME_BYTES`], the last one shorter.
     pub frames: Vec<u64>,
+    /// How the frames are sealed, of a body under a customer's key.
+    pub seal: Option<Seal>,
 }
 
 /// How bodies are kept.
@@ -113,7 +118,7 @@ impl Payloads {
     }
 
     /// Begins an upload. `md5`: whether the MD5 is wanted; CRC-64 is always computed. `expected`: bytes to come, if
-    /// known.
+    /// known. [`Stage::seal`] puts it under a key.
     pub fn stage(&self, md5: bool, expected: Option<u64>) -> Stage {
         Stage::new(self.clone(), md5, expected)
     }
@@ -134,15 +139,21 @@ impl Payloads {
     }
 
     /// Reads `length` bytes of `piece` from `from` on, at most to the end of the piece, after checking every frame
-    /// that they touch. Callers ask for at most 256 KiB at a time.
-    pub(crate) async fn read(&self, piece: &Piece, from: u32, length: u32) -> Result<Bytes, Error> {
+    /// that they touch, and opening it with `key` if it is sealed. Callers ask for at most 256 KiB at a time.
+    pub(crate) async fn read(
+        &self,
+        piece: &Piece,
+        from: u32,
+        length: u32,
+        key: Option<&CustomerKey>,
+    ) -> Result<Bytes, Error> {
         let segment = self.segment(piece.segment).await?;
         let first = from - from % FRAME_BYTES;
         let end = from.saturating_add(length).min(piece.length);
         let covered_end = end.next_multiple_of(FRAME_BYTES).min(piece.length);
         let at = piece.offset + u64::from(first);
         let size = (covered_end - first) as usize;
-        let bytes = match read_cached(&segment, at, size) {
+        let mut bytes = match read_cached(&segment, at, size) {
             Some(bytes) => bytes,
             None => blocking(move || read_blocking(&segment, at, size)).await?,
         };
@@ -152,6 +163,11 @@ impl Payloads {
                 let offset = at + index as u64 * u64::from(FRAME_BYTES);
                 return Err(StoreError::Damaged { segment: piece.segment, offset }.into());
             }
+        }
+        if let Some(seal) = &piece.seal
+            && !open(seal, first / FRAME_BYTES, &mut bytes, key)
+        {
+            return Err(StoreError::Damaged { segment: piece.segment, offset: at }.into());
         }
         Ok(Bytes::from(bytes).slice((from - first) as usize..(end - first) as usize))
     }
@@ -209,6 +225,16 @@ impl Payloads {
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
         &self.shared.store
     }
+}
+
+/// Opens the frames of a piece from `number` on; answers whether they are what was sealed under `key`.
+fn open(seal: &Seal, number: u32, bytes: &mut [u8], key: Option<&CustomerKey>) -> bool {
+    let Some(key) = key else { return false };
+    let sealer = Sealer::with(key, seal.salt);
+    bytes
+        .chunks_mut(FRAME_BYTES as usize)
+        .zip(number..)
+        .all(|(frame, number)| seal.tags.get(number as usize).is_some_and(|tag| sealer.open(number, frame, tag)))
 }
 
 /// Runs `work` on a thread that may block.

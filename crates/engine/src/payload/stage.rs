@@ -8,11 +8,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use md5::{Digest as _, Md5};
 
+use super::seal::{self, Sealer, TAG_BYTES};
 use super::segments::{Reservation, failed};
 use super::{FRAME_BYTES, INLINE_BYTES_MAX, PIECE_BYTES_MAX, PayloadId, Payloads, Piece};
+use crate::encryption::CustomerKey;
 use crate::error::Error;
 use crate::rows;
-use crate::rows::payload::{self, CHUNK_PIECES_MAX, ExtentRow, PieceChunk};
+use crate::rows::payload::{self, CHUNK_PIECES_MAX, CHUNK_SEALED_PIECES_MAX, ExtentRow, PieceChunk};
 use crate::store::{Space, StoreError, Tx};
 
 /// Bytes that are hashed and written together.
@@ -30,6 +32,10 @@ pub struct Stage {
     pieces: Vec<Piece>,
     /// One a piece.
     reservations: Vec<Arc<Reservation>>,
+    /// The key that the body is put under.
+    key: Option<CustomerKey>,
+    /// Seals the last piece.
+    sealer: Option<Arc<Sealer>>,
 }
 
 struct Digests {
@@ -57,7 +63,15 @@ impl Stage {
             length: 0,
             pieces: Vec::new(),
             reservations: Vec::new(),
+            key: None,
+            sealer: None,
         }
+    }
+
+    /// The same upload, sealed under `key`. Before anything is written.
+    #[must_use]
+    pub fn seal(self, key: Option<CustomerKey>) -> Self {
+        Self { key, ..self }
     }
 
     /// Stores the next bytes. Fails with [`StoreError::Full`] when the disk is.
@@ -65,7 +79,7 @@ impl Stage {
         self.length += data.len() as u64;
         while self.pending_bytes + data.len() >= WRITE_BYTES {
             self.push(data.split_to(WRITE_BYTES - self.pending_bytes));
-            self.flush().await?;
+            self.flush(false).await?;
         }
         self.push(data);
         Ok(())
@@ -87,9 +101,12 @@ impl Stage {
                 self.digests.update(part);
                 bytes.extend_from_slice(part);
             }
-            Body::Inline(bytes)
+            Body::Inline(match &self.key {
+                Some(key) => seal::close_small(key, &bytes)?,
+                None => bytes,
+            })
         } else {
-            self.flush().await?;
+            self.flush(true).await?;
             let touched: BTreeMap<_, _> = self
                 .reservations
                 .iter()
@@ -107,15 +124,23 @@ impl Stage {
         })
     }
 
-    /// Writes what is pending, as much as one piece takes at a time.
-    async fn flush(&mut self) -> Result<(), Error> {
+    /// Writes what is pending, as much as one piece takes at a time. A frame is sealed whole: what would be only a part
+    /// of one waits for the rest, unless this is the `last` of it.
+    async fn flush(&mut self, last: bool) -> Result<(), Error> {
         while self.pending_bytes > 0 {
             let room = self.room();
             if room == 0 {
                 self.begin_piece().await?;
                 continue;
             }
-            let parts = self.take(room);
+            let mut most = room.min(self.pending_bytes);
+            if self.key.is_some() && !last && most < room {
+                most -= most % FRAME_BYTES as usize;
+            }
+            if most == 0 {
+                break;
+            }
+            let parts = self.take(most);
             self.write_parts(parts).await?;
         }
         Ok(())
@@ -137,7 +162,9 @@ impl Stage {
         let left = self.expected.map_or(u64::MAX, |expected| expected.max(self.length).saturating_sub(stored));
         let reservation = self.payloads.shared.segments.reserve(left.min(PIECE_BYTES_MAX.into())).await?;
         let (segment, offset) = (reservation.segment.id, reservation.offset);
-        self.pieces.push(Piece { segment, offset, length: 0, frames: Vec::new() });
+        self.sealer = self.key.as_ref().map(|key| Arc::new(Sealer::new(key)));
+        let seal = self.sealer.as_ref().map(|sealer| sealer.seal());
+        self.pieces.push(Piece { segment, offset, length: 0, frames: Vec::new(), seal });
         self.reservations.push(reservation);
         Ok(())
     }
@@ -172,23 +199,41 @@ impl Stage {
         let at = piece.length;
         let mut digests = std::mem::replace(&mut self.digests, Digests { crc64: crc64(), md5: None });
         let mut frames = std::mem::take(&mut piece.frames);
+        let sealer = self.sealer.clone();
         let written = tokio::task::spawn_blocking(move || {
+            parts.iter().for_each(|part| digests.update(part));
+            let (parts, tags) = match &sealer {
+                Some(sealer) => seal_frames(sealer, at / FRAME_BYTES, &parts)?,
+                None => (parts, Vec::new()),
+            };
             let mut frame_bytes = at % FRAME_BYTES;
-            for part in &parts {
-                digests.update(part);
-                add_frames(&mut frames, &mut frame_bytes, part);
-            }
+            parts.iter().for_each(|part| add_frames(&mut frames, &mut frame_bytes, part));
             let outcome = write_at(&reservation.segment.file, &parts, reservation.offset + u64::from(at));
-            outcome.map(|bytes| (digests, frames, bytes))
+            outcome.map(|bytes| (digests, frames, tags, bytes))
         })
         .await
         .map_err(|error| Error::Storage(StoreError::Backend(format!("an upload died: {error}"))))?;
-        let (digests, frames, bytes) = written?;
+        let (digests, frames, tags, bytes) = written?;
         self.digests = digests;
         piece.frames = frames;
+        if let Some(seal) = &mut piece.seal {
+            seal.tags.extend(tags);
+        }
         piece.length += u32::try_from(bytes).unwrap_or(u32::MAX);
         Ok(())
     }
+}
+
+/// Seals `parts`, which begin with the frame `number` of a piece; answers them with the tags of the frames.
+fn seal_frames(
+    sealer: &Sealer,
+    number: u32,
+    parts: &[Bytes],
+) -> Result<(Vec<Bytes>, Vec<[u8; TAG_BYTES]>), StoreError> {
+    let mut bytes = parts.concat();
+    let frames = bytes.chunks_mut(FRAME_BYTES as usize).zip(number..);
+    let tags = frames.map(|(frame, number)| sealer.close(number, frame)).collect::<Result<_, _>>()?;
+    Ok((vec![bytes.into()], tags))
 }
 
 /// Continues the checksums of a piece: a frame begun is completed, the others are new.
@@ -293,7 +338,8 @@ impl Staged {
 
 fn name(tx: &mut dyn Tx, id: PayloadId, pieces: &[Piece]) -> Result<(), StoreError> {
     let mut first = 0;
-    for pieces in pieces.chunks(CHUNK_PIECES_MAX) {
+    let sealed = pieces.iter().any(|piece| piece.seal.is_some());
+    for pieces in pieces.chunks(if sealed { CHUNK_SEALED_PIECES_MAX } else { CHUNK_PIECES_MAX }) {
         let chunk = PieceChunk { pieces: pieces.to_vec() };
         rows::put(tx, Space::Payloads, payload::key(id, first), &chunk)?;
         for piece in pieces {

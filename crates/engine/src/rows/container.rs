@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::AccessControl;
 use crate::clock::Timestamp;
+use crate::encryption::DefaultScope;
 use crate::etag::Etag;
 use crate::lease::Lease;
 use crate::names::{AccountName, ContainerAddress, ContainerName};
@@ -26,6 +27,8 @@ pub struct ContainerRow {
     pub access: AccessControl,
     /// Its metadata.
     pub metadata: Metadata,
+    /// The encryption scope of its blobs.
+    pub scope: DefaultScope,
 }
 
 impl Row for ContainerRow {
@@ -113,9 +116,10 @@ mod tests {
             lease: Lease::Available,
             access: AccessControl::default(),
             metadata: Metadata(vec![("a".into(), "b".into())]),
+            scope: DefaultScope::default(),
         };
         let bytes = encode(&row).unwrap();
-        assert_eq!(bytes, [1, 7, 251, 44, 1, 0, 0, 0, 1, 1, b'a', 1, b'b']);
+        assert_eq!(bytes, [1, 7, 251, 44, 1, 0, 0, 0, 1, 1, b'a', 1, b'b', 0, 0]);
         assert_eq!(decode::<ContainerRow>(Space::Containers, b"k", &bytes).unwrap(), row);
         let at = Timestamp::from_ticks;
         let deleted = DeletedContainerRow { container: row, deletion: Deletion { at: at(1), until: at(2), id: 3 } };

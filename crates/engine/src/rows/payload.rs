@@ -20,6 +20,8 @@ impl Row for PieceChunk {
 
 /// Most pieces of a chunk: with all their checksums they stay below the value bound.
 pub const CHUNK_PIECES_MAX: usize = 24;
+/// Most pieces of a chunk that are sealed: they have a tag a frame besides.
+pub const CHUNK_SEALED_PIECES_MAX: usize = 8;
 
 /// Named bytes of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +81,7 @@ fn pair(space: Space, key: &[u8]) -> Result<(u64, u64), StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::payload::seal::{SALT_BYTES, Seal, TAG_BYTES};
     use crate::payload::{FRAME_BYTES, PIECE_BYTES_MAX};
     use crate::rows::codec::{decode, encode};
     use crate::store::VALUE_BYTES_MAX;
@@ -86,8 +89,12 @@ mod tests {
     #[test]
     fn the_largest_chunk_fits_a_value() {
         let frames = vec![u64::MAX; (PIECE_BYTES_MAX / FRAME_BYTES) as usize];
-        let piece = Piece { segment: u64::MAX, offset: u64::MAX, length: PIECE_BYTES_MAX, frames };
-        let chunk = PieceChunk { pieces: vec![piece; CHUNK_PIECES_MAX] };
+        let tags = vec![[0xFF; TAG_BYTES]; frames.len()];
+        let mut piece = Piece { segment: u64::MAX, offset: u64::MAX, length: PIECE_BYTES_MAX, frames, seal: None };
+        let chunk = PieceChunk { pieces: vec![piece.clone(); CHUNK_PIECES_MAX] };
+        assert!(encode(&chunk).unwrap().len() <= VALUE_BYTES_MAX);
+        piece.seal = Some(Seal { salt: [0xFF; SALT_BYTES], tags });
+        let chunk = PieceChunk { pieces: vec![piece; CHUNK_SEALED_PIECES_MAX] };
         assert!(encode(&chunk).unwrap().len() <= VALUE_BYTES_MAX);
     }
 
@@ -98,9 +105,13 @@ mod tests {
         assert_eq!(first_byte(&key(id, 2)).unwrap(), 2);
         assert_eq!(small_key(id), [0, 0, 0, 0, 0, 0, 0, 1]);
         assert_eq!(extent_offset(&extent_key(1, 4096)).unwrap(), 4096);
-        let chunk = PieceChunk { pieces: vec![Piece { segment: 3, offset: 4, length: 5, frames: vec![6] }] };
-        assert_eq!(encode(&chunk).unwrap(), [1, 1, 3, 4, 5, 1, 6]);
-        assert_eq!(decode::<PieceChunk>(Space::Payloads, b"k", &[1, 1, 3, 4, 5, 1, 6]).unwrap(), chunk);
+        let mut piece = Piece { segment: 3, offset: 4, length: 5, frames: vec![6], seal: None };
+        let chunk = PieceChunk { pieces: vec![piece.clone()] };
+        assert_eq!(encode(&chunk).unwrap(), [1, 1, 3, 4, 5, 1, 6, 0]);
+        assert_eq!(decode::<PieceChunk>(Space::Payloads, b"k", &[1, 1, 3, 4, 5, 1, 6, 0]).unwrap(), chunk);
+        piece.seal = Some(Seal { salt: [7; SALT_BYTES], tags: vec![[8; TAG_BYTES]] });
+        let sealed = [&[1, 1, 3, 4, 5, 1, 6, 1][..], &[7; SALT_BYTES], &[1], &[8; TAG_BYTES]].concat();
+        assert_eq!(encode(&PieceChunk { pieces: vec![piece] }).unwrap(), sealed);
         assert_eq!(encode(&ExtentRow { length: 7, payload: PayloadId(8) }).unwrap(), [1, 7, 8]);
     }
 }

@@ -19,6 +19,8 @@ pub struct StagingRow {
     pub block_id_bytes: u8,
     /// How many blocks.
     pub blocks: u64,
+    /// The SHA-256 of the customer's key that all blocks are stored under.
+    pub key: Option<[u8; 32]>,
     /// The last Put Block; changes with every one.
     pub last_put: Timestamp,
     /// When the clockwork looks whether the blocks have outlived their week.
@@ -77,8 +79,8 @@ mod tests {
     #[test]
     fn values_on_disk_look_like_this_for_ever() {
         let time = Timestamp::from_ticks;
-        let staging = StagingRow { id: 1, block_id_bytes: 2, blocks: 3, last_put: time(4), due: time(5) };
-        assert_eq!(encode(&staging).unwrap(), [1, 1, 2, 3, 4, 5]);
+        let staging = StagingRow { id: 1, block_id_bytes: 2, blocks: 3, key: None, last_put: time(4), due: time(5) };
+        assert_eq!(encode(&staging).unwrap(), [1, 1, 2, 3, 0, 4, 5]);
         let block = BlockRow { length: 6, payload: PayloadId(7) };
         assert_eq!(encode(&block).unwrap(), [1, 6, 7]);
         assert_eq!(decode::<BlockRow>(Space::Blocks, b"k", &[1, 6, 7]).unwrap(), block);

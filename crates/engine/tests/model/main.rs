@@ -207,7 +207,13 @@ impl Pair {
         let now = self.now();
         match deed {
             Deed::Create(name, mark) => {
-                let created = container::create(self.engine(), address(name), metadata(mark), PublicAccess::Private);
+                let created = container::create(
+                    self.engine(),
+                    address(name),
+                    metadata(mark),
+                    PublicAccess::Private,
+                    lazuli_engine::encryption::DefaultScope::default(),
+                );
                 let got = answer(created.await);
                 let etag = self.version(&got);
                 assert_eq!(got.map(|_| ()), self.world.create(name, mark, etag));
@@ -465,6 +471,7 @@ impl Pair {
             lease: room.hold.view(now),
             access: AccessControl::default(),
             metadata: room.metadata.clone(),
+            scope: lazuli_engine::encryption::DefaultScope::default(),
             deleted,
         };
         let mut expected = Vec::new();

@@ -13,6 +13,7 @@ use lazuli_engine::blob::removal::{self, Deleted, Snapshots};
 use lazuli_engine::blob::{OnBlob, OnContainer, Stored, Written, container};
 use lazuli_engine::clock::{HeldClock, Timestamp};
 use lazuli_engine::condition::{Conditions, EtagSet};
+use lazuli_engine::encryption::DefaultScope;
 use lazuli_engine::lease::LeaseId;
 use lazuli_engine::names::{AccountName, BlobAddress, BlobName, ContainerAddress, ContainerName};
 use lazuli_engine::payload::Staged;
@@ -28,7 +29,9 @@ pub fn clock() -> Arc<HeldClock> {
 pub async fn engine() -> (Engine, Arc<HeldClock>) {
     let clock = clock();
     let engine = Engine::memory(clock.clone()).await.unwrap();
-    container::create(&engine, at("photos"), Metadata::default(), PublicAccess::Private).await.unwrap();
+    container::create(&engine, at("photos"), Metadata::default(), PublicAccess::Private, DefaultScope::default())
+        .await
+        .unwrap();
     (engine, clock)
 }
 

@@ -189,6 +189,7 @@ fn a_deleted_container_says_when_and_until_when() {
         lease: AVAILABLE,
         access: AccessControl::default(),
         metadata: Metadata::default(),
+        scope: lazuli_engine::encryption::DefaultScope::default(),
         deleted: Some(Deletion { at: august(), until: august().after(Duration::from_secs(86_400)), id: 1 }),
     };
     let page = ContainerPage { containers: vec![view], next: None, now: august() };
@@ -205,6 +206,7 @@ fn a_container_has_a_quoted_etag() {
         lease: LeaseView { state: LeaseState::Leased, duration: Some(LeaseDuration::Infinite) },
         access: AccessControl { public: PublicAccess::Blob, policies: vec![] },
         metadata: Metadata::default(),
+        scope: lazuli_engine::encryption::DefaultScope::default(),
         deleted: None,
     };
     let page = ContainerPage { containers: vec![view], next: None, now: august() };

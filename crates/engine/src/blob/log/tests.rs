@@ -136,7 +136,7 @@ async fn what_was_put_whole_or_in_blocks_by_a_copy_is_appended_to() {
         async move {
             let content = staged(&engine, b"whole ".to_vec()).await;
             let write = move |tx: &mut dyn Tx, content: &Staged| {
-                let state::Place { key, blob } = state::place(tx, &on("a"))?;
+                let state::Place { key, blob, .. } = state::place(tx, &on("a"))?;
                 let mut blob = blob.ok_or(Refusal::BlobNotFound)?;
                 state::release_content(tx, blob.content)?;
                 let payload = content.keep(tx)?;
@@ -211,7 +211,7 @@ async fn conditions_and_limits_are_judged_in_order() {
 
 async fn set_kind(engine: &Engine, kind: BlobKind) {
     let set = engine.write(Purpose::Grow, move |tx| {
-        let state::Place { key, blob } = state::place(tx, &on("a"))?;
+        let state::Place { key, blob, .. } = state::place(tx, &on("a"))?;
         let blob = BlobRow { kind, ..blob.ok_or(Refusal::BlobNotFound)? };
         Ok(rows::put(tx, Space::Blobs, key, &blob)?)
     });

@@ -186,6 +186,6 @@ pub(crate) fn expire(tx: &mut dyn Tx, at: Timestamp, epoch: u64) -> Result<(), S
 }
 
 fn blob(view: &dyn View, on: &OnBlob) -> Result<(Vec<u8>, BlobRow), Error> {
-    let state::Place { key, blob } = state::place(view, on)?;
+    let state::Place { key, blob, .. } = state::place(view, on)?;
     Ok((key, blob.ok_or(Refusal::BlobNotFound)?))
 }

@@ -183,7 +183,7 @@ pub(crate) async fn read_all(engine: &Engine, id: PayloadId) -> Result<Vec<u8>, 
         assert_eq!(payload::first_byte(&key).unwrap(), bytes.len() as u64);
         for piece in decode(&key, &value).pieces {
             for from in (0..piece.length).step_by(256 * 1024) {
-                bytes.extend(engine.payloads().read(&piece, from, 256 * 1024).await?);
+                bytes.extend(engine.payloads().read(&piece, from, 256 * 1024, None).await?);
             }
         }
     }

@@ -112,18 +112,19 @@ async fn a_flipped_byte_is_found_and_never_served() {
     let frame = FRAME_BYTES as usize;
     for at in [0, frame - 1, frame, 3 * frame, 199_999] {
         file.write_all_at(&[!bytes[at]], piece.offset + at as u64).unwrap();
-        let damaged = engine.payloads().read(&piece, u32::try_from(at / frame * frame).unwrap(), 10).await.unwrap_err();
+        let damaged =
+            engine.payloads().read(&piece, u32::try_from(at / frame * frame).unwrap(), 10, None).await.unwrap_err();
         let expected = piece.offset + (at / frame * frame) as u64;
         assert!(matches!(damaged, Error::Storage(StoreError::Damaged { offset, .. }) if offset == expected));
         assert!(read_all(&engine, id).await.is_err());
         let other = if at < frame { 2 * FRAME_BYTES } else { 0 };
         let whole = &bytes[other as usize..other as usize + 10];
-        assert_eq!(engine.payloads().read(&piece, other, 10).await.unwrap(), whole);
+        assert_eq!(engine.payloads().read(&piece, other, 10, None).await.unwrap(), whole);
         file.write_all_at(&bytes[at..=at], piece.offset + at as u64).unwrap();
     }
     assert_eq!(read_all(&engine, id).await.unwrap(), bytes);
     file.set_len(1000).unwrap();
-    engine.payloads().read(&piece, 10, 1000).await.unwrap_err();
+    engine.payloads().read(&piece, 10, 1000, None).await.unwrap_err();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

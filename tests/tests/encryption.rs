@@ -1,0 +1,134 @@
+//! Blobs under keys that only their clients have, and encryption scopes.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use lazuli_engine::policy::AccountPolicy;
+use lazuli_tests::harness::Lazuli;
+use lazuli_tests::signed::Request;
+use sha2::{Digest as _, Sha256};
+
+/// The request with a key of this byte.
+fn under(request: Request, key: u8) -> Request {
+    let bytes = [key; 32];
+    request
+        .header("x-ms-encryption-key", STANDARD.encode(bytes))
+        .header("x-ms-encryption-key-sha256", STANDARD.encode(Sha256::digest(bytes)))
+        .header("x-ms-encryption-algorithm", "AES256")
+}
+
+fn pattern(length: usize) -> Vec<u8> {
+    (0..length).map(|index| (index % 251) as u8).collect()
+}
+
+#[tokio::test]
+async fn a_blob_under_a_key_is_read_with_that_key_alone() {
+    const USES: &str = "BlobUsesCustomerSpecifiedEncryption";
+    let lazuli = Lazuli::start().await;
+    let container = lazuli.container("photos").await;
+    // In a row, in one piece, in several pieces, and with a last frame that is not full.
+    for length in [1, 4096, 4097, 65_536, 300_000, 9_000_001] {
+        let blob = container.blob(&length.to_string());
+        let content = pattern(length);
+        let put = under(blob.put(content.clone()), 1).await.expect(201);
+        assert_eq!(put.header("x-ms-encryption-key-sha256"), STANDARD.encode(Sha256::digest([1; 32])));
+        let read = under(blob.get(), 1).await.expect(200);
+        assert_eq!(read.body, content);
+        assert_eq!(read.header("x-ms-encryption-key-sha256"), STANDARD.encode(Sha256::digest([1; 32])));
+        let range = format!("bytes={}-{}", length / 3, length - 1);
+        let part = under(blob.get(), 1).header("range", &range).await.expect(206);
+        assert_eq!(part.body, content[length / 3..]);
+        blob.get().await.refused(409, USES);
+        under(blob.get(), 2).await.refused(409, USES);
+        assert_eq!(blob.head().await.expect(409).header("x-ms-error-code"), USES);
+        blob.set_metadata("a", "b").await.refused(409, USES);
+        under(blob.set_metadata("a", "b"), 1).await.expect(200);
+        blob.request("PUT", "?comp=snapshot").await.refused(409, USES);
+        let snapshot = under(blob.request("PUT", "?comp=snapshot"), 1).await.expect(201);
+        let snapshot = format!("?snapshot={}", snapshot.header("x-ms-snapshot"));
+        blob.request("GET", &snapshot).await.refused(409, USES);
+        assert_eq!(under(blob.request("GET", &snapshot), 1).await.expect(200).body, content);
+    }
+    let listing = container.list("").await.expect(200).text();
+    assert!(listing.contains("<CustomerProvidedKeySha256>"), "{listing}");
+    // What does not touch content and metadata needs no key.
+    container.blob("1").acquire_lease(15).await.expect(201);
+    container.blob("4096").request("PUT", "?comp=properties").header("x-ms-blob-content-type", "a/b").await.expect(200);
+    container.blob("4097").delete().header("x-ms-delete-snapshots", "include").await.expect(202);
+    container.blob("4096").put("plain again").await.expect(201);
+    assert_eq!(container.blob("4096").get().await.expect(200).text(), "plain again");
+    under(container.blob("4096").get(), 1).await.refused(409, "BlobDoesNotUseCustomerSpecifiedEncryption");
+}
+
+#[tokio::test]
+async fn all_blocks_of_a_blob_are_under_one_key() {
+    let lazuli = Lazuli::start().await;
+    let blob = lazuli.container("photos").await.blob("a");
+    let (first, second) = (pattern(100_000), pattern(50));
+    under(blob.put_block("1", first.clone()), 1).await.expect(201);
+    blob.put_block("2", second.clone()).await.refused(409, "BlobUsesCustomerSpecifiedEncryption");
+    under(blob.put_block("2", second.clone()), 2).await.refused(409, "BlobUsesCustomerSpecifiedEncryption");
+    under(blob.put_block("2", second.clone()), 1).await.expect(201);
+    blob.put_block_list(&["1", "2"]).await.refused(409, "BlobUsesCustomerSpecifiedEncryption");
+    under(blob.put_block_list(&["1", "2"]), 1).await.expect(201);
+    assert_eq!(under(blob.get(), 1).await.expect(200).body, [first.clone(), second].concat());
+    // The committed blocks go on under the same key only.
+    under(blob.put_block_list(&["1"]), 2).await.refused(409, "BlobUsesCustomerSpecifiedEncryption");
+    under(blob.put_block_list(&["1"]), 1).await.expect(201);
+    assert_eq!(under(blob.get(), 1).await.expect(200).body, first);
+    blob.request("PUT", "?comp=blocklist").body("<BlockList/>").await.expect(201);
+    blob.get().await.expect(200);
+}
+
+#[tokio::test]
+async fn a_key_is_whole_or_refused_and_never_repeated() {
+    let lazuli = Lazuli::start().await;
+    let blob = lazuli.container("photos").await.blob("a");
+    let key = STANDARD.encode([1; 32]);
+    let hash = STANDARD.encode(Sha256::digest([1; 32]));
+    let put = || blob.put("text");
+    put().header("x-ms-encryption-key", &key).await.refused(400, "MissingRequiredHeader");
+    put().header("x-ms-encryption-key-sha256", &hash).await.refused(400, "MissingRequiredHeader");
+    let both = || put().header("x-ms-encryption-key", &key).header("x-ms-encryption-key-sha256", &hash);
+    both().await.refused(400, "MissingRequiredHeader");
+    both().header("x-ms-encryption-algorithm", "AES128").await.refused(400, "InvalidHeaderValue");
+    let short = put().header("x-ms-encryption-key", STANDARD.encode([7; 31])).await;
+    assert!(!short.text().contains(&STANDARD.encode([7; 31])));
+    short.refused(400, "InvalidHeaderValue");
+    let other = STANDARD.encode([2; 32]);
+    let wrong = put().header("x-ms-encryption-key", &key).header("x-ms-encryption-key-sha256", &other);
+    wrong.header("x-ms-encryption-algorithm", "AES256").await.refused(400, "InvalidHeaderValue");
+    blob.get().await.refused(404, "BlobNotFound");
+}
+
+#[tokio::test]
+async fn blobs_are_under_scopes_that_the_account_has() {
+    const SCOPE: &str = "x-ms-encryption-scope";
+    let lazuli = Lazuli::start().await;
+    let scopes = vec!["one".to_owned(), "two".to_owned()];
+    lazuli.set_policy(AccountPolicy { encryption_scopes: scopes, ..AccountPolicy::default() });
+
+    let open = lazuli.existing("open");
+    open.create().header("x-ms-default-encryption-scope", "one").await.expect(201);
+    let blob = open.blob("a");
+    blob.put("text").header(SCOPE, "three").await.refused(400, "InvalidHeaderValue");
+    under(blob.put("text"), 1).header(SCOPE, "two").await.refused(400, "InvalidInput");
+    blob.put("text").await.expect(201);
+    assert_eq!(blob.head().await.expect(200).header(SCOPE), "one");
+    assert_eq!(blob.put("text").header(SCOPE, "two").await.expect(201).header(SCOPE), "two");
+    assert_eq!(blob.get().await.expect(200).header(SCOPE), "two");
+    assert!(open.list("").await.expect(200).text().contains("<EncryptionScope>two</EncryptionScope>"));
+
+    let fixed = lazuli.existing("fixed");
+    let create = || fixed.create().header("x-ms-deny-encryption-scope-override", "true");
+    create().await.refused(400, "MissingRequiredHeader");
+    create().header("x-ms-default-encryption-scope", "three").await.refused(400, "InvalidHeaderValue");
+    create().header("x-ms-default-encryption-scope", "one").await.expect(201);
+    let read = fixed.request("GET", "").await.expect(200);
+    assert_eq!(read.header("x-ms-default-encryption-scope"), "one");
+    assert_eq!(read.header("x-ms-deny-encryption-scope-override"), "true");
+    let denied = "RequestForbiddenByContainerEncryptionPolicy";
+    fixed.blob("a").put("text").header(SCOPE, "two").await.refused(403, denied);
+    under(fixed.blob("a").put("text"), 1).await.refused(403, denied);
+    fixed.blob("a").put("text").header(SCOPE, "one").await.expect(201);
+    fixed.blob("a").put("text").await.expect(201);
+}
