@@ -53,6 +53,14 @@ def test_a_listing_of_12000_blobs_is_whole_and_in_order(container):
     assert [item.name for item in container.walk_blobs(name_starts_with="119/")] == names[-100:]
 
 
+def test_names_that_xml_cannot_carry_are_listed(container):
+    names = ["a\x01/b c", "a\x01/\ufffe", "a%41 ü&<>"]
+    for name in names:
+        container.upload_blob(name, b"1")
+    assert [blob.name for blob in container.list_blobs()] == sorted(names)
+    assert [item.name for item in container.walk_blobs()] == ["a\x01/", "a%41 ü&<>"]
+
+
 def test_metadata_keeps_its_case_and_properties_are_kept(container):
     blob = container.get_blob_client("described")
     metadata = {"Owner": "Ann", "camelCase": "One Two", "lower": "x"}

@@ -2,6 +2,7 @@
 
 use lazuli_tests::client::{ACCOUNT, Credentials};
 use lazuli_tests::harness::{Container, Lazuli};
+use lazuli_tests::sas::Sas;
 use lazuli_tests::signed::{Answer, Request};
 
 const TYPE: &str = "multipart/mixed; boundary=batch_1";
@@ -84,6 +85,22 @@ async fn each_part_succeeds_or_fails_by_itself() {
     blobs[0].get().await.refused(404, "BlobNotFound");
     blobs[1].get().await.refused(404, "BlobNotFound");
     blobs[2].get().await.expect(200);
+}
+
+#[tokio::test]
+async fn each_part_is_allowed_what_its_own_signature_says() {
+    let lazuli = Lazuli::start().await;
+    let photos = lazuli.container("photos").await;
+    let (gone, kept) = (photos.blob("gone"), photos.blob("kept"));
+    gone.put("1").await.expect(201);
+    kept.put("1").await.expect(201);
+    let (deletes, reads) = (Sas::container("photos", "d").query(), Sas::container("photos", "r").query());
+    let parts = vec![gone.delete().with_sas(&deletes), kept.delete().with_sas(&reads), kept.delete().unsigned()];
+    let answers = answers(&of_container(&photos, parts).with_sas(&reads).await.expect(202));
+    let codes: Vec<_> = answers.iter().map(|(_, status, code, _)| (*status, &**code)).collect();
+    let expected = [(202, ""), (403, "AuthorizationPermissionMismatch"), (401, "NoAuthenticationInformation")];
+    assert_eq!(codes, expected);
+    kept.get().await.expect(200);
 }
 
 #[tokio::test]

@@ -20,14 +20,15 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Decodes the raw query, each name and value once. A plus is a plus.
+    /// Decodes the raw query, each name and value once. A plus is a blank, as in forms: so the clients write it that
+    /// take their language's own way to write queries, and so they sign it.
     ///
     /// Refuses `InvalidUri` for a malformed escape or what is not UTF-8.
     pub fn parse(headers: HeaderMap, raw_query: Option<&str>, case: HeaderCase) -> Result<Self, Problem> {
         let mut query = Vec::new();
         for pair in raw_query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            query.push((decode(name)?, decode(value)?));
+            query.push((decode_form(name)?, decode_form(value)?));
         }
         Ok(Self { headers, query, case })
     }
@@ -127,6 +128,13 @@ impl Fields {
     }
 }
 
+/// As [`decode`], where a plus is a blank.
+///
+/// Refuses as [`decode`].
+pub fn decode_form(text: &str) -> Result<String, Problem> {
+    if text.contains('+') { decode(&text.replace('+', " ")) } else { decode(text) }
+}
+
 /// Decodes the escapes of `text` once.
 ///
 /// Refuses `InvalidUri` for a malformed escape or what is not UTF-8.
@@ -191,10 +199,10 @@ mod tests {
     }
 
     #[test]
-    fn query_values_are_decoded_once_and_a_plus_stays() {
-        let fields = fields(&[], "prefix=a%20b%2Fc%252F&blockid=AA+A%2B%3D=&flag", &[]);
-        assert_eq!(fields.query("prefix"), Ok("a b/c%2F"));
-        assert_eq!(fields.query("blockid"), Ok("AA+A+=="));
+    fn query_values_are_decoded_once_and_a_plus_is_a_blank() {
+        let fields = fields(&[], "prefix=a%20b+%2Fc%252F&blockid=AAA%2B%3D=&flag", &[]);
+        assert_eq!(fields.query("prefix"), Ok("a b /c%2F"));
+        assert_eq!(fields.query("blockid"), Ok("AAA+=="));
         assert_eq!(fields.query_opt("flag"), None);
         assert_eq!(fields.query_pairs().len(), 3);
     }

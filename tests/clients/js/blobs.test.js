@@ -90,6 +90,13 @@ test("listings go page by page, flat and by hierarchy", async () => {
   assert.deepEqual(tops.sort(), ["a/", "b/", "c/", "top", "über/"]);
 });
 
+test("a listing begins at a name and falls back to XML", async () => {
+  for (const name of ["a", "b", "c"]) await container.getBlockBlobClient(name).upload("1", 1);
+  assert.deepEqual((await all(container.listBlobsFlat({ startFrom: "b" }))).map((blob) => blob.name), ["b", "c"]);
+  const between = { responseFormat: "Arrow", startFrom: "b", endBefore: "c" };
+  assert.deepEqual((await all(container.listBlobsFlat(between))).map((blob) => blob.name), ["b"]);
+});
+
 test("metadata keeps its case and properties are kept", async () => {
   const blob = container.getBlockBlobClient("described");
   const blobHTTPHeaders = { blobContentType: "text/plain", blobCacheControl: "no-cache", blobContentLanguage: "en" };

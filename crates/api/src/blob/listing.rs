@@ -43,7 +43,7 @@ async fn list_blobs(call: Call) -> Result<Answer, Problem> {
     };
     let container = request.container.container.clone();
     let delimiter = request.delimiter.clone();
-    let endpoint = service_endpoint(&call.fields, &call.target)?;
+    let endpoint = service_endpoint(&call.fields, &call.target, call.arrival.peer)?;
     let page = listing::list(&call.engine, request).await?;
     // Thousands of lines take milliseconds to write: not on a thread that others' requests wait for.
     let xml = aside(move || {

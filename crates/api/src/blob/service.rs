@@ -32,7 +32,7 @@ async fn list_containers(call: Call) -> Result<Answer, Problem> {
     condition::none(&call.fields)?;
     let paging = Paging::parse(&call.fields)?;
     let includes = listing::container_includes(&call.fields)?;
-    let endpoint = listing::service_endpoint(&call.fields, &call.target)?;
+    let endpoint = listing::service_endpoint(&call.fields, &call.target, call.arrival.peer)?;
     let request = ListContainers {
         account: call.target.account.clone(),
         prefix: paging.prefix.clone(),

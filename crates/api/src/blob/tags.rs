@@ -95,7 +95,7 @@ async fn find(call: Call) -> Result<Answer, Problem> {
         start: paging.start.clone(),
         limit: paging.limit,
     };
-    let (endpoint, text) = (service_endpoint(&call.fields, &call.target)?, text.to_owned());
+    let (endpoint, text) = (service_endpoint(&call.fields, &call.target, call.arrival.peer)?, text.to_owned());
     let page = tags::find(&call.engine, request).await?;
     let xml = aside(move || listing::found(&endpoint, &text, &page));
     Ok(Answer::ok().xml(xml.await?))

@@ -25,7 +25,7 @@ static LIST_QUEUES: Operation = Operation {
 async fn list_queues(call: Call) -> Result<Answer, Problem> {
     let paging = Paging::parse(&call.fields).map_err(of_marker)?;
     let metadata = listing::queue_metadata(&call.fields)?;
-    let endpoint = listing::service_endpoint(&call.fields, &call.target)?;
+    let endpoint = listing::service_endpoint(&call.fields, &call.target, call.arrival.peer)?;
     let request = ListQueues {
         account: call.target.account.clone(),
         prefix: paging.prefix.clone(),

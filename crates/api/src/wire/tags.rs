@@ -21,8 +21,7 @@ pub fn of_header(fields: &Fields) -> Result<Tags, Problem> {
     let mut pairs = Vec::new();
     for pair in text.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').ok_or_else(malformed)?;
-        // Here, unlike in a request's query, clients write a blank as a plus.
-        let decode = |text: &str| fields::decode(&text.replace('+', " ")).map_err(|_| malformed());
+        let decode = |text: &str| fields::decode_form(text).map_err(|_| malformed());
         pairs.push((decode(key)?, decode(value)?));
     }
     checked(pairs)

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lazuli_engine::blob::Marker;
 use lazuli_engine::blob::listing::Shown;
 
+use crate::auth::Peer;
 use crate::code::Code;
 use crate::error::Problem;
 use crate::fields::Fields;
@@ -173,13 +174,14 @@ fn unknown_include(word: &str) -> Problem {
 }
 
 /// The address that a listing says it comes from: the one that the client used.
-pub fn service_endpoint(fields: &Fields, target: &Target) -> Result<String, Problem> {
+pub fn service_endpoint(fields: &Fields, target: &Target, peer: Peer) -> Result<String, Problem> {
     let host = fields.header_opt("host")?.unwrap_or("localhost");
+    let scheme = if peer.secure { "https" } else { "http" };
     if !target.path_style {
-        return Ok(format!("http://{host}/"));
+        return Ok(format!("{scheme}://{host}/"));
     }
     let suffix = if target.secondary { "-secondary" } else { "" };
-    Ok(format!("http://{host}/{}{suffix}/", target.account))
+    Ok(format!("{scheme}://{host}/{}{suffix}/", target.account))
 }
 
 #[cfg(test)]
@@ -267,7 +269,9 @@ mod tests {
             let headers = HeaderMap::from_iter([(http::header::HOST, HeaderValue::from_static(host))]);
             let fields = Fields::parse(headers, Some("restype=container"), HeaderCase::default()).unwrap();
             let target = Target::parse(crate::target::Service::Blob, Some(host), path, &fields).unwrap();
-            assert_eq!(service_endpoint(&fields, &target), Ok(expected.to_owned()));
+            assert_eq!(service_endpoint(&fields, &target, Peer::default()), Ok(expected.to_owned()));
+            let secure = Peer { secure: true, ..Peer::default() };
+            assert_eq!(service_endpoint(&fields, &target, secure), Ok(expected.replace("http:", "https:")));
         }
     }
 
