@@ -97,7 +97,10 @@ impl Reader {
             length,
             at: range.first,
             end: range.first + range.length,
-            spans: VecDeque::new(),
+            spans: match content {
+                Content::Whole(payload) => spans::whole(payload, length),
+                _ => VecDeque::new(),
+            },
             pieces: Pieces::default(),
             pins: Arc::new(held.0),
             engine: engine.clone(),
