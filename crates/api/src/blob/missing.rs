@@ -2,7 +2,7 @@
 //! shrinks.
 
 use crate::error::Problem;
-use crate::operation::Permission::{Add, Create, Delegate, Own, Protect, Read, Write};
+use crate::operation::Permission::{Add, Create, Delegate, Own, Protect, Write};
 use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::{Header, HeaderIs, HeaderIsNot};
 use crate::route::{Route, Verb};
