@@ -2,7 +2,7 @@
 #![no_main]
 
 use lazuli_engine::rows::codec::{KeyReader, KeyWriter};
-use lazuli_engine::rows::{blob, container, due, list, payload, place, queue, refs, segment, span, staging};
+use lazuli_engine::rows::{blob, container, due, list, page, payload, place, queue, refs, segment, span, staging};
 use lazuli_engine::store::{Space, StoreError};
 use libfuzzer_sys::fuzz_target;
 
@@ -24,6 +24,10 @@ fuzz_target!(|data: &[u8]| {
     }
     if let Ok(id) = segment::id(key) {
         assert_eq!(segment::key(id), key);
+    }
+    if let Ok((cell, epoch)) = page::parse(key) {
+        let map = KeyReader::new(Space::Pages, key).u64().expect("read before");
+        assert_eq!(page::key(map, cell, epoch), key);
     }
     if let Ok(place) = place::Place::parse(key) {
         assert_eq!(place.key(), key);

@@ -3,7 +3,7 @@
 
 use lazuli_engine::rows::codec::{Row, decode, encode};
 use lazuli_engine::rows::{
-    blob, container, due, layer, list, message, payload, place, queue, refs, segment, service, span, staging, tally,
+    blob, container, due, layer, list, message, page, payload, place, queue, refs, segment, service, span, staging, tally,
 };
 use lazuli_engine::store::{Space, StoreError, VALUE_BYTES_MAX};
 use libfuzzer_sys::fuzz_target;
@@ -17,6 +17,8 @@ fuzz_target!(|data: &[u8]| {
     check::<layer::DeletedRow>(Space::Deleted, data);
     check::<layer::SweepRow>(Space::Sweeps, data);
     check::<list::ListChunk>(Space::Lists, data);
+    check::<page::CellRow>(Space::Pages, data);
+    check::<page::EpochRow>(Space::Epochs, data);
     check::<payload::PieceChunk>(Space::Payloads, data);
     check::<payload::ExtentRow>(Space::Extents, data);
     check::<refs::RefsRow>(Space::Refs, data);

@@ -265,3 +265,99 @@ async fn every_documented_error_of_page_blobs() {
     }
     assert_eq!((blob.head().await.expect(200).etag(), blob.get().await.expect(200).body), before, "nothing is kept");
 }
+
+/// What differs from an earlier snapshot: written ranges, and cleared ones in brackets.
+async fn differing(blob: &Blob, query: &str) -> String {
+    let list = listed(blob, query).await;
+    list.replace("<ClearRange><Start>", "[").replace("</End></ClearRange>", "] ").trim_end().to_owned()
+}
+
+#[tokio::test]
+async fn what_changed_since_a_snapshot_is_listed_and_the_snapshot_stays() {
+    let lazuli = Lazuli::start().await;
+    let container = lazuli.container("disks").await;
+    let blob = container.blob("disk one");
+    blob.create_pages(MIB).await.expect(201);
+    blob.put_pages(0, pages(1, 4)).await.expect(201);
+    let snapshot = async || {
+        let taken = blob.request("PUT", "?comp=snapshot").await.expect(201).header("x-ms-snapshot").to_owned();
+        lazuli.clock.advance(std::time::Duration::from_secs(1));
+        taken
+    };
+    let first = snapshot().await;
+    assert_eq!(differing(&blob, &format!("&prevsnapshot={first}")).await, "");
+    blob.clear_pages(0, 512).await.expect(201);
+    blob.put_pages(512, pages(2, 1)).await.expect(201);
+    blob.put_pages(100 * 512, pages(3, 60)).await.expect(201);
+    let changes = "[0-511] 512-1023 51200-81919";
+    assert_eq!(differing(&blob, &format!("&prevsnapshot={first}")).await, changes);
+    let second = snapshot().await;
+    blob.put_pages(2048, pages(4, 1)).await.expect(201);
+    blob.resize(MIB / 2).await.expect(200);
+    assert_eq!(differing(&blob, &format!("&prevsnapshot={second}")).await, "2048-2559");
+    assert_eq!(differing(&blob, &format!("&snapshot={second}&prevsnapshot={first}")).await, changes);
+    assert_eq!(
+        differing(&blob, &format!("&prevsnapshot={first}&maxresults=1")).await,
+        "[0-511] <NextMarker>512</NextMarker>"
+    );
+    let old = blob.request("GET", &format!("?snapshot={first}")).await.expect(200).body;
+    assert!(old.len() as u64 == MIB && old[..2048] == pages(1, 4) && old[2048..].iter().all(|byte| *byte == 0));
+    assert_eq!(listed(&blob, &format!("&snapshot={first}")).await, "0-2047");
+
+    let url = |blob: &Blob, query: &str| format!("http://{}{}{query}", lazuli.client().address(), blob.name());
+    let by_url = |url: String| blob.page_list("").header("x-ms-previous-snapshot-url", url);
+    let list = by_url(url(&blob, &format!("?snapshot={second}"))).await.expect(200).text();
+    assert!(list.contains("<PageList><PageRange><Start>2048</Start><End>2559</End></PageRange></PageList>"), "{list}");
+    let plain = container.blob("block");
+    plain.put("1").await.expect(201);
+    let cases = [
+        ("a snapshot of another blob", by_url(url(&plain, &format!("?snapshot={second}"))), 400, "InvalidHeaderValue"),
+        ("a URL without a snapshot", by_url(url(&blob, "")), 400, "InvalidHeaderValue"),
+        ("no URL", by_url("snapshot".into()), 400, "InvalidHeaderValue"),
+        ("no instant", blob.page_list("&prevsnapshot=yesterday"), 400, "InvalidQueryParameterValue"),
+        (
+            "no such snapshot",
+            blob.page_list("&prevsnapshot=2026-01-01T00:00:00.0000000Z"),
+            409,
+            "PreviousSnapshotNotFound",
+        ),
+        (
+            "a newer one",
+            blob.page_list(&format!("&snapshot={first}&prevsnapshot={second}")),
+            400,
+            "PreviousSnapshotCannotBeNewer",
+        ),
+        ("a block blob", plain.page_list(&format!("&prevsnapshot={first}")), 409, "InvalidBlobType"),
+        (
+            "a write to a snapshot",
+            blob.request("PUT", &format!("?comp=page&snapshot={first}"))
+                .header("x-ms-page-write", "clear")
+                .header("range", "bytes=0-511"),
+            400,
+            "InvalidQueryParameterValue",
+        ),
+    ];
+    for (what, request, status, code) in cases {
+        let answer = request.await;
+        assert_eq!((answer.status.as_u16(), answer.code()), (status, code), "{what}");
+    }
+    blob.delete().header("x-ms-delete-snapshots", "include").await.expect(202);
+    blob.page_list("").await.refused(404, "BlobNotFound");
+}
+
+#[tokio::test]
+async fn a_snapshot_of_an_append_blob_stays_as_long_as_it_was() {
+    let lazuli = Lazuli::start().await;
+    let blob = lazuli.container("logs").await.blob("log");
+    blob.create_append().await.expect(201);
+    blob.append("one,").await.expect(201);
+    let taken = blob.request("PUT", "?comp=snapshot").await.expect(201).header("x-ms-snapshot").to_owned();
+    blob.append("two").await.expect(201);
+    let old = blob.request("GET", &format!("?snapshot={taken}")).await.expect(200);
+    assert_eq!((old.text().as_str(), old.header("x-ms-blob-committed-block-count")), ("one,", "1"));
+    assert_eq!(blob.get().await.expect(200).text(), "one,two");
+    blob.request("PUT", &format!("?comp=appendblock&snapshot={taken}"))
+        .body("x")
+        .await
+        .refused(400, "InvalidQueryParameterValue");
+}

@@ -115,6 +115,7 @@ codes! {
     QueueAlreadyExists 409 "The specified queue already exists.";
     QueueNotFound 404 "The specified queue does not exist.";
     PermanentDeleteNotEnabled 409 "Permanent delete is not enabled for the storage account.";
+    PreviousSnapshotCannotBeNewer 400 "The prevsnapshot query parameter value cannot be newer than snapshot query parameter value.";
     PreviousSnapshotNotFound 409 "The previous snapshot is not found.";
     RequestBodyTooLarge 413 "The request body is too large and exceeds the maximum permissible limit.";
     RequestForbiddenByContainerEncryptionPolicy 403 "The request is forbidden by the container encryption policy.";

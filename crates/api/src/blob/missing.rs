@@ -2,12 +2,11 @@
 //! shrinks.
 
 use crate::error::Problem;
-use crate::operation::Permission::{Add, Create, Delegate, Own, Protect, Read, Write};
+use crate::operation::Permission::{Add, Create, Delegate, Own, Protect, Write};
 use crate::operation::{Body, Operation, Permission};
-use crate::route::Marker::{Header, HeaderIs, HeaderIsNot, NoQuery, Query};
+use crate::route::Marker::{Header, HeaderIs, HeaderIsNot};
 use crate::route::{Route, Verb};
 
-const GET: &[Verb] = &[Verb::Get];
 const PUT: &[Verb] = &[Verb::Put];
 const POST: &[Verb] = &[Verb::Post];
 const DELETE: &[Verb] = &[Verb::Delete];
@@ -38,7 +37,6 @@ missing! {
     PUT_BLOCK_FROM_URL "BlockBlob_StageBlockFromURL" Create;
     APPEND_FROM_URL "AppendBlob_AppendBlockFromUrl" Add;
     PUT_PAGE_FROM_URL "PageBlob_UploadPagesFromURL" Write;
-    PAGE_RANGES_DIFF "PageBlob_GetPageRangesDiff" Read;
     COPY_INCREMENTAL "PageBlob_CopyIncremental" Create;
 }
 
@@ -59,8 +57,6 @@ pub(super) const ROUTES: &[Route] = &[
     Route::blob(PUT, "block", &[Header(SOURCE)], &PUT_BLOCK_FROM_URL),
     Route::blob(PUT, "appendblock", &[Header(SOURCE)], &APPEND_FROM_URL),
     Route::blob(PUT, "page", &[HeaderIs(PAGE_WRITE, "update"), Header(SOURCE)], &PUT_PAGE_FROM_URL),
-    Route::blob(GET, "pagelist", &[Query("prevsnapshot")], &PAGE_RANGES_DIFF),
-    Route::blob(GET, "pagelist", &[NoQuery("prevsnapshot"), Header("x-ms-previous-snapshot-url")], &PAGE_RANGES_DIFF),
     Route::blob(PUT, "incrementalcopy", &[], &COPY_INCREMENTAL),
 ];
 

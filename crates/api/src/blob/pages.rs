@@ -1,21 +1,32 @@
 //! Page blobs. <https://learn.microsoft.com/rest/api/storageservices/put-page>
 
-use lazuli_engine::blob::pages::{self, PUT_BYTES_MAX, PagesWritten, SetPages};
+use http::HeaderMap;
+use lazuli_engine::Engine;
+use lazuli_engine::blob::pages::{self, PUT_BYTES_MAX, PagesAsked, PagesWritten, SetPages};
+use lazuli_engine::blob::{OnBlob, Part};
+use lazuli_engine::clock::Timestamp;
 
 use super::blocks::received;
 use super::object::{stored, to_read, to_write, written};
 use super::{aside, bodiless};
 use crate::answer::Answer;
 use crate::call::Call;
+use crate::code::Code;
 use crate::error::Problem;
+use crate::fields::Fields;
+use crate::head::HeaderCase;
 use crate::operation::{Body, Operation, Permission};
-use crate::route::Marker::{Header, HeaderIs, NoHeader, NoQuery};
+use crate::route::Marker::{Header, HeaderIs, NoHeader, NoQuery, Query};
 use crate::route::{Route, Verb};
-use crate::wire::{etag, page, properties};
+use crate::target::{Service, Target};
+use crate::wire::{date, etag, page, part, properties};
 
+const GET: &[Verb] = &[Verb::Get];
 const PUT: &[Verb] = &[Verb::Put];
 const SOURCE: &str = "x-ms-copy-source";
 const PAGE_WRITE: &str = "x-ms-page-write";
+const PREVIOUS: &str = "prevsnapshot";
+const PREVIOUS_URL: &str = "x-ms-previous-snapshot-url";
 const LENGTH: &str = "x-ms-blob-content-length";
 
 /// The routes.
@@ -23,12 +34,9 @@ pub(super) const ROUTES: &[Route] = &[
     Route::blob(PUT, "", &[HeaderIs("x-ms-blob-type", "PageBlob"), NoHeader(SOURCE)], &CREATE),
     Route::blob(PUT, "page", &[HeaderIs(PAGE_WRITE, "update"), NoHeader(SOURCE)], &PUT_PAGE),
     Route::blob(PUT, "page", &[HeaderIs(PAGE_WRITE, "clear")], &CLEAR_PAGE),
-    Route::blob(
-        &[Verb::Get],
-        "pagelist",
-        &[NoQuery("prevsnapshot"), NoHeader("x-ms-previous-snapshot-url")],
-        &PAGE_RANGES,
-    ),
+    Route::blob(GET, "pagelist", &[NoQuery(PREVIOUS), NoHeader(PREVIOUS_URL)], &PAGE_RANGES),
+    Route::blob(GET, "pagelist", &[Query(PREVIOUS)], &PAGE_RANGES_DIFF),
+    Route::blob(GET, "pagelist", &[NoQuery(PREVIOUS), Header(PREVIOUS_URL)], &PAGE_RANGES_DIFF),
     Route::blob(PUT, "properties", &[Header(LENGTH)], &RESIZE),
     Route::blob(PUT, "properties", &[NoHeader(LENGTH), Header("x-ms-sequence-number-action")], &SEQUENCE_NUMBER),
 ];
@@ -104,7 +112,49 @@ static PAGE_RANGES: Operation = Operation {
 
 async fn page_ranges(call: Call) -> Result<Answer, Problem> {
     let (on, asked) = (to_read(&call)?, page::asked(&call.fields, call.version)?);
-    let ranges = pages::ranges(&call.engine, on, asked, None).await?;
+    listed(&call.engine, on, asked, None).await
+}
+
+/// Get Page Ranges against an earlier snapshot: <https://learn.microsoft.com/rest/api/storageservices/get-page-ranges>
+static PAGE_RANGES_DIFF: Operation = Operation {
+    name: "PageBlob_GetPageRangesDiff",
+    needs: Permission::Read,
+    body: Body::None,
+    run: |call| Box::pin(page_ranges_diff(call)),
+};
+
+async fn page_ranges_diff(call: Call) -> Result<Answer, Problem> {
+    let (on, asked) = (to_read(&call)?, page::asked(&call.fields, call.version)?);
+    let previous = match call.fields.query_opt(PREVIOUS) {
+        Some(text) => {
+            date::parse_iso8601(text).ok_or_else(|| Problem::query(PREVIOUS, text, "It is not an instant."))?
+        }
+        None => previous_of_url(&call, call.fields.header(PREVIOUS_URL)?)?,
+    };
+    if matches!(on.part, Part::Snapshot(at) if previous > at) {
+        return Err(Problem::new(Code::PreviousSnapshotCannotBeNewer));
+    }
+    let previous = OnBlob { part: Part::Snapshot(previous), ..OnBlob::at(on.address.clone()) };
+    listed(&call.engine, on, asked, Some(previous)).await
+}
+
+/// The snapshot in the URL of a snapshot of the same blob.
+///
+/// Refuses `InvalidHeaderValue` for any other.
+fn previous_of_url(call: &Call, url: &str) -> Result<Timestamp, Problem> {
+    let other = |_| Problem::header(PREVIOUS_URL, url);
+    let uri: http::Uri = url.parse().map_err(|_| Problem::header(PREVIOUS_URL, url))?;
+    let fields = Fields::parse(HeaderMap::new(), uri.query(), HeaderCase::default()).map_err(other)?;
+    let host = uri.host().filter(|_| !call.target.path_style);
+    let target = Target::parse(Service::Blob, host, uri.path(), &fields).map_err(other)?;
+    match (target.blob(), part::read(&fields)) {
+        (Ok(blob), Ok(Part::Snapshot(at))) if blob == call.target.blob()? => Ok(at),
+        _ => Err(Problem::header(PREVIOUS_URL, url)),
+    }
+}
+
+async fn listed(engine: &Engine, on: OnBlob, asked: PagesAsked, previous: Option<OnBlob>) -> Result<Answer, Problem> {
+    let ranges = pages::ranges(engine, on, asked, previous).await?;
     let (length, version) = (ranges.length, ranges.written.etag);
     let xml = aside(move || page::document(&ranges)).await?;
     Ok(etag::onto(Answer::ok(), version).xml(xml).header("x-ms-blob-content-length", length.to_string()))

@@ -101,7 +101,10 @@ impl Reader {
             length,
             at: range.first,
             end: range.first + range.length,
-            spans: VecDeque::new(),
+            spans: match content {
+                Content::Whole(payload) => spans::whole(payload, length),
+                _ => VecDeque::new(),
+            },
             pieces: Pieces::default(),
             key: None,
             pins: Arc::new(held.0),

@@ -154,5 +154,19 @@ mod tests {
         let bytes = encode(&row).unwrap();
         assert_eq!(bytes, [1, 1, 2, 0, 0, 3, 0, 1, 1, b't', 0, 0, 0, 0, 0, 0, 1, 9, 4, 0, 0, 0, 0, 0, 0]);
         assert_eq!(decode::<BlobRow>(Space::Blobs, b"k", &bytes).unwrap(), row);
+        let others: [(_, _, &[u8], &[u8]); 3] = [
+            (BlobKind::Append { blocks: 5, sealed: true }, Content::Log(ListId(6)), &[1, 5, 1], &[3, 6]),
+            (BlobKind::Page { sequence: 7 }, Content::Empty, &[2, 7], &[0]),
+            (
+                BlobKind::Page { sequence: 7 },
+                Content::Pages { map: 8, epoch: 9, cleared: ByteRange { first: 10, length: 11 } },
+                &[2, 7],
+                &[4, 8, 9, 10, 11],
+            ),
+        ];
+        for (kind, content, kind_bytes, content_bytes) in others {
+            let other = encode(&BlobRow { kind, content, ..row.clone() }).unwrap();
+            assert_eq!(other, [&bytes[..4], kind_bytes, &bytes[5..16], content_bytes, &bytes[18..]].concat());
+        }
     }
 }

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::payload::PayloadId;
-use crate::rows::codec::{KeyReader, KeyWriter, Row};
+use crate::rows::codec::{self, KeyReader, KeyWriter, Row};
 use crate::store::{Space, StoreError};
 
 /// Bytes of a page.
@@ -82,6 +82,19 @@ pub fn parse(key: &[u8]) -> Result<(u64, u64), StoreError> {
     Ok((cell, epoch))
 }
 
+/// The cell in `value`, found at `key`: its runs lie inside it, one behind the other.
+pub fn decode_cell(key: &[u8], value: &[u8]) -> Result<CellRow, StoreError> {
+    let cell: CellRow = codec::decode(Space::Pages, key, value)?;
+    let mut end = 0;
+    for run in &cell.runs {
+        if run.first < end || run.count == 0 || run.count > CELL_PAGES.saturating_sub(run.first) {
+            return Err(codec::corrupt(Space::Pages, key, "a run of pages lies outside its cell or over another"));
+        }
+        end = run.first + run.count;
+    }
+    Ok(cell)
+}
+
 /// The key of an epoch.
 pub fn epoch_key(epoch: u64) -> Vec<u8> {
     KeyWriter::new().u64(epoch).finish()
@@ -98,6 +111,25 @@ mod tests {
         let run = PageRun { first: 127, count: 1, payload: PayloadId(u64::MAX), bytes: u64::MAX, from: u64::MAX };
         let cell = CellRow { runs: vec![run; CELL_PAGES.into()] };
         assert!(encode(&cell).unwrap().len() <= VALUE_BYTES_MAX);
+    }
+
+    #[test]
+    fn runs_that_cannot_be_are_reported() {
+        let run = |first, count| PageRun { first, count, payload: PayloadId(1), bytes: 2, from: 3 };
+        let decoded = |runs: &[PageRun]| decode_cell(b"k", &encode(&CellRow { runs: runs.to_vec() }).unwrap());
+        for sound in [&[][..], &[run(0, 128)], &[run(127, 1)], &[run(0, 1), run(1, 127)], &[run(3, 2), run(9, 1)]] {
+            assert_eq!(decoded(sound).unwrap().runs, sound);
+        }
+        for bad in [
+            &[run(0, 129)][..],
+            &[run(128, 1)],
+            &[run(255, 255)],
+            &[run(5, 0)],
+            &[run(0, 2), run(1, 1)],
+            &[run(9, 1), run(3, 2)],
+        ] {
+            assert!(matches!(decoded(bad), Err(StoreError::Corrupt { space: Space::Pages, .. })), "{bad:?}");
+        }
     }
 
     #[test]

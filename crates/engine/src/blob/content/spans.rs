@@ -52,15 +52,18 @@ impl Part {
 /// Some spans of a content of `length` bytes, in order; the first holds byte `at`.
 pub(super) fn at(view: &dyn View, content: Content, length: u64, at: u64) -> Result<VecDeque<Span>, StoreError> {
     match content {
-        Content::Whole(payload) => {
-            Ok([Span { first: 0, length, part: Some(Part { payload, bytes: length, from: 0 }) }].into())
-        }
+        Content::Whole(payload) => Ok(whole(payload, length)),
         Content::Blocks(list) | Content::Log(list) => blocks(view, list, at),
         // Of an empty content only a page blob has bytes.
         Content::Empty | Content::Pages { .. } => {
             pages::look_up(view, content, ByteRange { first: at, length: length - at })
         }
     }
+}
+
+/// The one span of a content that is one body.
+pub(super) fn whole(payload: PayloadId, length: u64) -> VecDeque<Span> {
+    [Span { first: 0, length, part: Some(Part { payload, bytes: length, from: 0 }) }].into()
 }
 
 fn blocks(view: &dyn View, list: ListId, at: u64) -> Result<VecDeque<Span>, StoreError> {

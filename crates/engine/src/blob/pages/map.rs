@@ -9,10 +9,10 @@ use std::ops::Bound;
 use super::cell;
 use crate::payload::pins::Pins;
 use crate::payload::refs::{self, Target};
+use crate::rows;
 use crate::rows::blob::Content;
 use crate::rows::codec;
 use crate::rows::page::{self, CellRow, EpochRow, PageRun};
-use crate::rows::{self};
 use crate::store::{Direction, KeyRange, Pairs, Space, StoreError, Tx, View, prefix_end};
 
 /// Rows of one cell that a walk passes over one by one before it looks for the next cell.
@@ -88,7 +88,7 @@ impl<'a> Walk<'a> {
                 continue;
             }
             (self.last, self.passed) = (Some(cell), 0);
-            return Ok(Stop::At(Shown { cell, epoch, row: codec::decode(Space::Pages, &key, &value)? }));
+            return Ok(Stop::At(Shown { cell, epoch, row: page::decode_cell(&key, &value)? }));
         }
         Ok(Stop::End)
     }
@@ -217,7 +217,7 @@ impl Writer {
         let mut rows = view.scan(Space::Pages, KeyRange::prefix(&prefix), Direction::Forward);
         let Some((key, value)) = rows.next().transpose()? else { return Ok((None, false)) };
         let (_, epoch) = page::parse(&key)?;
-        let row = codec::decode(Space::Pages, &key, &value)?;
+        let row = page::decode_cell(&key, &value)?;
         Ok((Some(Shown { cell, epoch, row }), rows.next().transpose()?.is_some()))
     }
 }
@@ -282,7 +282,7 @@ fn unseen(
             covered |= newer.at(cell).is_some_and(|newer| epoch <= newer);
         } else if older.at(cell).is_none_or(|older| epoch > older) {
             if covered {
-                dead.push((key.clone(), codec::decode(Space::Pages, &key, &value)?));
+                dead.push((key.clone(), page::decode_cell(&key, &value)?));
             }
             // Whatever is older than the row that the newer epoch shows is hidden from it.
             covered = true;
