@@ -5,11 +5,13 @@
 mod support;
 
 use lazuli_engine::access::PublicAccess;
+use lazuli_engine::blob::append::{self, AppendConditions};
 use lazuli_engine::blob::blocks::{self, BlockSource};
 use lazuli_engine::blob::object::{self, BlobView};
+use lazuli_engine::blob::pages::{self, SequenceConditions};
 use lazuli_engine::blob::removal::{self, Deleted, Snapshots};
 use lazuli_engine::blob::snapshot::{self, Taken};
-use lazuli_engine::blob::{OnBlob, Part, container};
+use lazuli_engine::blob::{OnBlob, Part, Stored, container};
 use lazuli_engine::clock::Timestamp;
 use lazuli_engine::encryption::DefaultScope;
 use lazuli_engine::lease::{LeaseAction, LeaseDuration};
@@ -102,6 +104,45 @@ async fn a_snapshot_of_blocks_outlives_the_list_it_was_taken_of() {
     assert_eq!(read(&engine, part("x", Part::Snapshot(taken.at))).await.unwrap(), whole);
     assert_eq!(read(&engine, on("x")).await.unwrap(), pattern(9000, b'b'));
     removal::delete(&engine, on("x"), Snapshots::Include).await.unwrap();
+    leaves_nothing(&engine).await;
+}
+
+#[tokio::test]
+async fn layers_of_append_and_page_blobs_stay_while_the_blob_is_written() {
+    let (engine, clock) = engine().await;
+    append::create(&engine, on("log"), Stored::default()).await.unwrap();
+    pages::create(&engine, on("disk"), Stored::default(), 1024, 0).await.unwrap();
+    let mut taken = Vec::new();
+    for seed in 0..4 {
+        let block = staged(&engine, pattern(5000, seed)).await;
+        append::append(&engine, on("log"), AppendConditions::default(), block).await.unwrap();
+        let page = staged(&engine, pattern(512, seed)).await;
+        pages::put(&engine, on("disk"), SequenceConditions::default(), 512, page).await.unwrap();
+        for name in ["log", "disk"] {
+            taken.push((name, take(&engine, name).await.at, read(&engine, on(name)).await.unwrap()));
+        }
+    }
+    assert_eq!(taken[6].2.len(), 20_000);
+    // Half of them go, in the order that they were not taken in; the others stay as they are, and so do the blobs.
+    versioning(&engine, true);
+    for (name, at, _) in [&taken[2], &taken[3], &taken[4], &taken[5]] {
+        delete(&engine, part(name, Part::Snapshot(*at))).await.unwrap();
+    }
+    engine.settle().await.unwrap();
+    for (name, at, bytes) in [&taken[0], &taken[1], &taken[6], &taken[7]] {
+        assert_eq!(read(&engine, part(name, Part::Snapshot(*at))).await.unwrap(), *bytes);
+    }
+    let last = [("log", view(&engine, "log").await), ("disk", view(&engine, "disk").await)];
+    let block = staged(&engine, pattern(5000, 9)).await;
+    let version = append::append(&engine, on("log"), AppendConditions::default(), block).await.unwrap().written.version;
+    assert_eq!(version, None, "an append makes no version");
+    append::create(&engine, on("log"), Stored::default()).await.unwrap();
+    pages::create(&engine, on("disk"), Stored::default(), 512, 0).await.unwrap();
+    let kept = |name| part(name, Part::Version(last[usize::from(name == "disk")].1.etag.committed()));
+    assert_eq!(read(&engine, kept("disk")).await.unwrap(), taken[7].2);
+    assert_eq!(refusal(read(&engine, kept("log")).await), Refusal::BlobNotFound, "the append made another state");
+    container::delete(&engine, on_container("photos")).await.unwrap();
+    clock.advance(seconds(DAY));
     leaves_nothing(&engine).await;
 }
 

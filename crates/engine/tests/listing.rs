@@ -356,6 +356,39 @@ async fn containers_are_listed_by_account_prefix_and_page() {
     }
 }
 
+/// Found by the model: the page after the deleted ones of a name began with them again.
+#[tokio::test]
+async fn deleted_containers_are_listed_once_before_the_one_that_took_their_name() {
+    let (engine, _) = engine().await;
+    let policy = AccountPolicy { container_retention_days: Some(1), ..AccountPolicy::default() };
+    engine.set_policies(Policies::default().with(AccountName::parse("dev").unwrap(), policy));
+    for _ in 0..3 {
+        container::delete(&engine, on_container("photos")).await.unwrap();
+        container::create(&engine, at("photos"), Metadata::default(), Default::default()).await.unwrap();
+    }
+    container::create(&engine, at("zeta"), Metadata::default(), Default::default()).await.unwrap();
+    for (deleted, expected) in
+        [(true, &["photos-", "photos-", "photos-", "photos", "zeta"][..]), (false, &["photos", "zeta"])]
+    {
+        for limit in 1..=6 {
+            let (mut names, mut start) = (Vec::new(), None);
+            for _ in 0..=expected.len() {
+                let account = AccountName::parse("dev").unwrap();
+                let request = ListContainers { account, prefix: "".into(), start, limit, deleted, system: false };
+                let page = container::list(&engine, request).await.unwrap();
+                names.extend(page.containers.into_iter().map(|container| {
+                    format!("{}{}", container.name, if container.deleted.is_some() { "-" } else { "" })
+                }));
+                start = page.next;
+                if start.is_none() {
+                    break;
+                }
+            }
+            assert_eq!((names, start), (expected.iter().map(ToString::to_string).collect(), None), "{limit}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn containers_of_the_system_are_listed_only_on_request() {
     let (engine, _) = engine().await;

@@ -22,6 +22,9 @@ use crate::rows::due::{self, DueKind, DueRow};
 use crate::rows::layer::Deletion;
 use crate::store::{Direction, KeyRange, Pair, Pairs, Purpose, Space, StoreError, Tx, View};
 
+/// The end of every instant in a key.
+const LAST_INSTANT: [u8; 8] = [0xFF; 8];
+
 /// A container as a reader sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerView {
@@ -261,7 +264,11 @@ fn page(view: &dyn View, request: &ListContainers) -> Result<ContainerPage, Erro
         let Some((key, value)) = pair.transpose()? else { return Ok(ContainerPage { containers, next: None, now }) };
         let Some(found) = decode(now, request, of_deleted, &key, &value)? else { continue };
         if containers.len() == request.limit {
-            let next = key.get(account.len()..).unwrap_or_default().to_vec();
+            let mut next = key.get(account.len()..).unwrap_or_default().to_vec();
+            if !of_deleted {
+                // Behind all deleted ones of the name.
+                next.extend(LAST_INSTANT);
+            }
             return Ok(ContainerPage { containers, next: Some(Marker(next)), now });
         }
         containers.push(found);

@@ -4,6 +4,8 @@
 //! sweep, which hides them all from that moment, and the clockwork does to each what was said for all. Whatever needs
 //! to know the outcome for each finishes the sweep first.
 
+use std::ops::Bound;
+
 use crate::blob::tags::{self, Finding};
 use crate::blob::{keep, state};
 use crate::clock::Timestamp;
@@ -16,8 +18,6 @@ use crate::rows::layer::{self, DeletedRow, Deletion, LayerKind, SweepRow};
 use crate::rows::{self, codec, refs};
 use crate::service::Retention;
 use crate::store::{Direction, KeyRange, Pair, Purpose, Space, StoreError, Tx, View};
-
-use std::ops::Bound;
 
 /// Layers that one transaction deletes or restores.
 pub(super) const AT_ONCE: usize = 256;

@@ -346,6 +346,7 @@ impl Pair {
         loop {
             let page = container::list(self.engine(), request.clone()).await.unwrap();
             containers.extend(page.containers);
+            assert!(containers.len() < 1000, "a listing without an end: {request:?}");
             match page.next {
                 Some(next) => request.start = Some(next),
                 None => return containers,
@@ -428,6 +429,7 @@ impl Pair {
             let page = answer(listing::list(self.engine(), request.clone()).await)?;
             assert!(page.entries.len() <= limit && (page.next.is_none() || page.entries.len() == limit), "{page:?}");
             entries.extend(page.entries);
+            assert!(entries.len() < 10_000, "a listing without an end: {request:?}");
             if page.next.is_none() {
                 return Ok(entries);
             }
