@@ -15,7 +15,6 @@ mod report;
 mod restart;
 mod server;
 mod share;
-mod texts;
 mod versus;
 
 use std::io::Write;

@@ -1,15 +1,19 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::order::{self, Bounds};
 use super::*;
 use crate::engine::Engine;
 use crate::names::{AccountName, QueueName};
-use crate::payload::tests::support::World;
+use crate::payload::tests::support::{Rows, World};
 use crate::properties::Metadata;
 use crate::queue::{messages, queues};
-use crate::store::Space;
+use crate::store::kv::{Kv, Writes};
+use crate::store::{Direction, KeyRange, Pair, Space, StoreError};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -148,4 +152,59 @@ async fn an_appointment_that_was_moved_or_called_off_meanwhile_removes_nothing()
     let late = messages::delete(&engine, on(lives, held.receipt)).await;
     assert!(matches!(late, Err(crate::Error::Refused(crate::Refusal::MessageNotFound))), "{late:?}");
     assert_eq!(engine.census().unwrap(), [(Space::Queues, 1)]);
+}
+
+/// Rows that count how many of them are read.
+#[derive(Clone, Debug, Default)]
+struct Counted {
+    rows: Rows,
+    read: Arc<AtomicUsize>,
+}
+
+impl Kv for Counted {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        self.read.fetch_add(1, Ordering::Relaxed);
+        self.rows.get(space, key)
+    }
+    fn chunk(&self, space: Space, range: &KeyRange, way: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
+        let pairs = self.rows.chunk(space, range, way, limit)?;
+        self.read.fetch_add(1 + pairs.len(), Ordering::Relaxed);
+        Ok(pairs)
+    }
+    fn apply(&self, writes: &Writes) -> Result<(), StoreError> {
+        self.rows.apply(writes)
+    }
+    fn sync(&self) -> Result<(), StoreError> {
+        self.rows.sync()
+    }
+    fn free_bytes(&self) -> Result<Option<u64>, StoreError> {
+        self.rows.free_bytes()
+    }
+}
+
+/// Rows that taking one message reads, with `count` messages in the queue that nobody can have.
+async fn read_to_take(count: usize, invisible: Duration, lifetime: Option<Duration>) -> usize {
+    let (world, counted) = (World::new(), Counted::default());
+    let engine = world.open_with(counted.clone()).await;
+    queues::create(&engine, at("jobs"), Metadata::default()).await.unwrap();
+    for _ in 0..count {
+        let message = NewMessage { text: "hidden".into(), invisible, lifetime };
+        messages::put(&engine, at("jobs"), message).await.unwrap();
+    }
+    world.clock.advance(60 * SECOND);
+    for _ in 0..100 {
+        put(&engine, "visible", None).await;
+    }
+    let before = counted.read.load(Ordering::Relaxed);
+    let taken = messages::take(&engine, at("jobs"), 1, 30 * SECOND).await.unwrap();
+    assert_eq!(taken[0].message.text, "visible");
+    counted.read.load(Ordering::Relaxed) - before
+}
+
+#[tokio::test]
+async fn taking_a_message_reads_no_more_rows_beside_thousands_that_nobody_can_have() {
+    for (invisible, lifetime) in [(3600 * SECOND, None), (Duration::ZERO, Some(SECOND))] {
+        let (few, many) = (read_to_take(100, invisible, lifetime).await, read_to_take(5000, invisible, lifetime).await);
+        assert!(many <= few && few < 100, "{few} rows beside 100 messages, {many} beside 5000");
+    }
 }
