@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::auth::rights::{self, Kind};
+use crate::auth::bearer::Identity;
+use crate::auth::rights::Kind;
 use crate::auth::sas::Signature;
 use crate::code::Code;
 use crate::error::Problem;
@@ -25,6 +26,8 @@ pub enum Principal {
     Anonymous,
     /// Whoever has the shared access signature.
     Signature(Arc<Signature>),
+    /// Whoever its token names.
+    Identity(Arc<Identity>),
 }
 
 impl Grant {
@@ -70,12 +73,8 @@ impl Grant {
                 Ok(())
             }
             Principal::Anonymous => Err(Problem::new(Code::AuthorizationFailure)),
-            Principal::Signature(signature) => {
-                let kind = Kind::of(level);
-                let rule =
-                    rights::rule(needs, service, kind).ok_or_else(|| Problem::new(Code::AuthorizationFailure))?;
-                signature.allows(rule, service, kind)
-            }
+            Principal::Identity(identity) => identity.allows(needs, Kind::of(level)),
+            Principal::Signature(signature) => signature.allows(needs, service, Kind::of(level)),
         }
     }
 
@@ -83,7 +82,7 @@ impl Grant {
     fn signature(&self) -> Option<&Signature> {
         match &self.principal {
             Principal::Signature(signature) => Some(signature),
-            Principal::Owner | Principal::Anonymous => None,
+            Principal::Owner | Principal::Identity(_) | Principal::Anonymous => None,
         }
     }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use lazuli_api::target::{Front, Service};
 use serde::Serialize;
 
+use super::oauth::OAuth;
 use super::{Config, Durability, LogFormat, MIB};
 use crate::start::StartError;
 
@@ -28,6 +29,7 @@ struct Printed<'a, A> {
     #[serde(flatten)]
     services: BTreeMap<&'static str, Endpoint<'a>>,
     accounts: BTreeMap<String, A>,
+    oauth: &'a OAuth,
 }
 
 #[derive(Serialize)]
@@ -60,6 +62,7 @@ pub(crate) fn print(config: &Config) -> Result<String, StartError> {
         path_style_only: config.path_style_only,
         services: services.collect(),
         accounts: accounts.collect(),
+        oauth: &config.oauth,
     };
     let text = toml::to_string(&printed);
     let text = text.map_err(|error| StartError::new(format!("the configuration cannot be shown: {error}")))?;
