@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::answer::Answer;
 use crate::auth::bearer::Identity;
 use crate::auth::rights::Kind;
 use crate::auth::sas::Signature;
@@ -9,6 +10,9 @@ use crate::code::Code;
 use crate::error::Problem;
 use crate::operation::Permission;
 use crate::target::{Level, Service};
+
+/// The header that counts tags.
+const TAG_COUNT: &str = "x-ms-tag-count";
 
 /// The proof that a request was authorized. Only authorization makes one.
 #[derive(Clone, Debug)]
@@ -101,9 +105,31 @@ impl Grant {
         self.signature().and_then(Signature::encryption_scope)
     }
 
+    /// What the caller sees of a blob.
+    pub(crate) fn sight(&self) -> Sight {
+        Sight { overrides: self.overrides().to_vec(), tags: self.reads_tags() }
+    }
+
     /// Headers that an answer with a blob's content or properties has in place of the stored ones.
     pub fn overrides(&self) -> &[(&'static str, String)] {
         self.signature().map_or(&[], Signature::overrides)
+    }
+}
+
+/// What of a blob's headers a caller sees, and in which form.
+#[derive(Debug)]
+pub(crate) struct Sight {
+    overrides: Vec<(&'static str, String)>,
+    tags: bool,
+}
+
+impl Sight {
+    /// The answer to a read of a blob, as the caller may see it.
+    pub(crate) fn onto(self, mut answer: Answer) -> Answer {
+        if !self.tags {
+            answer.headers.remove(TAG_COUNT);
+        }
+        self.overrides.into_iter().fold(answer, |answer, (name, value)| answer.header(name, value))
     }
 }
 

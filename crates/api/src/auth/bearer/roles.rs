@@ -5,7 +5,7 @@ use lazuli_engine::names::AccountName;
 
 use crate::auth::rights::Kind;
 use crate::operation::Permission;
-use crate::target::{Resource, Service, Target};
+use crate::target::{Service, Target};
 
 /// A role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,14 +68,10 @@ impl Assignment {
 
     /// Whether it is for one of `principals` and covers the target.
     pub(super) fn covers(&self, principals: &[String], service: Service, target: &Target) -> bool {
-        let resource = match &target.resource {
-            Resource::Service => None,
-            Resource::Container(container) | Resource::Blob(container, _) => Some(container.as_str()),
-        };
         self.principal.as_ref().is_none_or(|id| principals.iter().any(|other| other.eq_ignore_ascii_case(id)))
             && self.account.as_ref().is_none_or(|account| *account == target.account)
             && self.service.is_none_or(|own| own == service)
-            && self.resource.as_deref().is_none_or(|own| resource == Some(own))
+            && self.resource.as_deref().is_none_or(|own| target.top() == Some(own))
     }
 }
 
@@ -112,7 +108,7 @@ mod tests {
     fn an_assignment_covers_whom_and_what_it_names() {
         let target = |path: &str| {
             let fields = Fields::parse(HeaderMap::new(), None, HeaderCase::default()).unwrap();
-            Target::parse(None, path, &fields).unwrap()
+            Target::parse(Service::Blob, None, path, &fields).unwrap()
         };
         let ann = ["ANN".to_owned(), "staff".to_owned()];
         let to =

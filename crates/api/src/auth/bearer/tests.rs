@@ -61,7 +61,7 @@ fn verified_over(
     version: Version,
 ) -> Result<Identity, Problem> {
     let fields = Fields::parse(HeaderMap::new(), None, HeaderCase::default()).unwrap();
-    let target = Target::parse(None, "/mine/photos/a.jpg", &fields).unwrap();
+    let target = Target::parse(Service::Blob, None, "/mine/photos/a.jpg", &fields).unwrap();
     let asked = Asked {
         service,
         method: &Method::GET,
@@ -215,7 +215,7 @@ fn roles_are_found_by_all_that_a_token_names() {
         .with_assignment(assignment("app", Role::Delegator))
         .with_assignment(assignment("bob", Role::Owner));
     let fields = Fields::parse(HeaderMap::new(), None, HeaderCase::default()).unwrap();
-    let target = Target::parse(None, "/mine/photos/a.jpg", &fields).unwrap();
+    let target = Target::parse(Service::Blob, None, "/mine/photos/a.jpg", &fields).unwrap();
     let identity = verified(&issuer, &right(&claims())).unwrap();
     let identity = issuer.with_roles(identity, Service::Blob, &target);
     assert_eq!(identity.roles, [Role::Reader, Role::Delegator]);

@@ -100,8 +100,7 @@ impl Claims {
         if self.nbf.is_some_and(|start| start > now + SKEW_SECONDS) {
             return Err("The token does not hold yet.");
         }
-        // Also true of what is no number.
-        if !(self.exp > now - SKEW_SECONDS) {
+        if self.exp.is_nan() || self.exp <= now - SKEW_SECONDS {
             return Err("The token is expired.");
         }
         Ok(())
