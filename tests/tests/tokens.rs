@@ -1,10 +1,13 @@
 //! Identities: bearer tokens, roles, and what identities sign for others.
 
+#![expect(clippy::expect_used, reason = "a test that cannot go on fails loudly")]
+
 use std::time::Duration;
 
 use lazuli_api::auth::accounts::Accounts;
 use lazuli_api::auth::bearer::Issuer;
 use lazuli_api::auth::bearer::roles::{Assignment, Role};
+use lazuli_api::wire::date;
 use lazuli_engine::clock::{Clock as _, SystemClock};
 use lazuli_tests::client::{ACCOUNT, KEY};
 use lazuli_tests::harness::Lazuli;
@@ -28,7 +31,7 @@ async fn start() -> Lazuli {
         .with_assignment(assignment("staff", Role::Reader))
         .with_assignment(Assignment { resource: Some("photos".to_owned()), ..assignment(ANN, Role::Contributor) })
         .with_assignment(assignment(BOB, Role::Delegator));
-    let accounts = Accounts::default().with(ACCOUNT, &[KEY]).unwrap();
+    let accounts = Accounts::default().with(ACCOUNT, &[KEY]).expect("the published account is one");
     Lazuli::start_admitting(accounts.trusting(issuer)).await
 }
 
@@ -81,21 +84,9 @@ async fn a_token_that_will_not_do_is_answered_with_a_challenge() {
 
 /// Asks for a key that holds for a day.
 fn key_request(lazuli: &Lazuli) -> Request {
-    let day = |days: u64| {
-        let time = lazuli.clock.now().after(Duration::from_secs(days * 24 * 60 * 60));
-        httpdate_to_iso(time.unix_seconds())
-    };
+    let day = |days: u64| date::iso8601(lazuli.clock.now().after(Duration::from_secs(days * 24 * 60 * 60)));
     let body = format!("<KeyInfo><Start>{}</Start><Expiry>{}</Expiry></KeyInfo>", day(0), day(1));
     lazuli.client().request("POST", format!("/{ACCOUNT}/?restype=service&comp=userdelegationkey")).body(body)
-}
-
-/// The day of a moment, as ISO 8601 has it, and its time.
-fn httpdate_to_iso(seconds: u64) -> String {
-    let text = httpdate::fmt_http_date(std::time::UNIX_EPOCH + Duration::from_secs(seconds));
-    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let words: Vec<_> = text.split(' ').collect();
-    let month = months.iter().position(|name| *name == words[2]).unwrap() + 1;
-    format!("{}-{month:02}-{}T{}Z", words[3], words[1], words[4])
 }
 
 /// The text of an element of an answer; empty if it is not there.
