@@ -90,6 +90,9 @@ async fn tags_are_counted_for_those_who_may_read_them() {
     conditional().with_sas(&Sas::container("photos", "rt").query()).await.expect(200);
     let refused = conditional().with_sas(&Sas::container("photos", "r").query()).await;
     refused.refused(403, "AuthorizationPermissionMismatch");
+    let listed = |letters| container.list("&include=tags").with_sas(&Sas::container("photos", letters).query());
+    listed("lt").await.expect(200);
+    listed("l").await.refused(403, "AuthorizationPermissionMismatch");
     conditional().unsigned().await.refused(401, "NoAuthenticationInformation");
 }
 
