@@ -8,6 +8,7 @@ use futures_util::StreamExt;
 use http::{HeaderMap, HeaderValue, Method};
 use lazuli_api::auth::Peer;
 use lazuli_api::auth::accounts::Accounts;
+use lazuli_api::auth::bearer::Issuer;
 use lazuli_api::head::HeaderCase;
 use lazuli_api::serve::{App, Options, Request, serve};
 use lazuli_api::target::Service;
@@ -20,11 +21,15 @@ use tokio::runtime::Runtime;
 const NOW: Timestamp = Timestamp::from_unix_seconds(1_785_542_400);
 const DATE: &str = "Sat, 01 Aug 2026 00:00:00 GMT";
 
+/// Keys for tokens, whose private halves nobody has here.
+const KEYS: &[u8] = include_bytes!("../../crates/api/src/auth/bearer/fixtures/keys.json");
+
 static SERVER: LazyLock<(Runtime, Arc<App>)> = LazyLock::new(|| {
     let runtime = Runtime::new().expect("a runtime");
     let clock = Arc::new(HeldClock::at(NOW));
     let engine = runtime.block_on(Engine::memory(clock.clone())).expect("an engine in memory");
     let accounts = Accounts::default().with("fuzz", &["c2VjcmV0"]).expect("an account");
+    let accounts = accounts.trusting(Issuer::signing("https://issuer.example", KEYS).expect("public keys"));
     (runtime, Arc::new(App { engine, accounts, clock, options: Options::default() }))
 });
 
@@ -49,7 +54,7 @@ fuzz_target!(|data: &[u8]| {
         raw_query: Some(query).filter(|query| !query.is_empty()),
         headers,
         case: HeaderCase::default(),
-        peer: Peer::default(),
+        peer: Peer::at([127, 0, 0, 1].into(), false),
         chunks: futures_util::stream::empty().boxed(),
     };
     let (runtime, app) = &*SERVER;

@@ -40,9 +40,14 @@ impl Lazuli {
 
     /// Starts it with an account that lets clients in by `rules`.
     pub async fn start_with(rules: Rules) -> Self {
+        Self::start_admitting(Accounts::default().with_rules(ACCOUNT, &[KEY], rules).expect("an account")).await
+    }
+
+    /// Starts it for those who may come in, the development account among them.
+    pub async fn start_admitting(accounts: Accounts) -> Self {
         let clock = Arc::new(HeldClock::at(SystemClock.now()));
         let engine = Engine::memory(Arc::clone(&clock) as _).await.expect("memory can be opened");
-        let app = app_in_memory(engine.clone(), Arc::clone(&clock), rules);
+        let app = app_in_memory(engine.clone(), Arc::clone(&clock), accounts);
         let (blobs, blob_task) = serve(&app, target::Service::Blob).await;
         let (queues, queue_task) = serve(&app, target::Service::Queue).await;
         let service = Service::new(Client::new(blobs, Arc::clone(&clock) as _));
@@ -82,8 +87,7 @@ impl Drop for Lazuli {
 }
 
 /// The one place that knows how the parts are put together.
-fn app_in_memory(engine: Engine, clock: Arc<HeldClock>, rules: Rules) -> Arc<App> {
-    let accounts = Accounts::default().with_rules(ACCOUNT, &[KEY], rules).expect("the published account is one");
+fn app_in_memory(engine: Engine, clock: Arc<HeldClock>, accounts: Accounts) -> Arc<App> {
     Arc::new(App { engine, accounts, clock, options: Options::default() })
 }
 

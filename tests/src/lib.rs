@@ -12,4 +12,5 @@ pub mod random;
 pub mod sas;
 pub mod signed;
 pub mod structured;
+pub mod token;
 pub mod witness;

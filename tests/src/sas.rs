@@ -63,6 +63,31 @@ impl Sas {
         self.fields.iter().find(|(other, _)| *other == name).map_or("", |(_, value)| value)
     }
 
+    /// Signed by an identity, with a key that it was given: `elements` of that answer, by name.
+    pub fn delegated(mut self, element: impl Fn(&str) -> String) -> String {
+        let fields = [
+            ("skoid", "SignedOid"),
+            ("sktid", "SignedTid"),
+            ("skt", "SignedStart"),
+            ("ske", "SignedExpiry"),
+            ("sks", "SignedService"),
+            ("skv", "SignedVersion"),
+            ("skdutid", "SignedDelegatedUserTid"),
+        ];
+        for (field, name) in fields {
+            self = self.with(field, element(name));
+        }
+        let (resource, _) = self.resource.clone().expect("an account SAS is signed by nobody but the account");
+        let bound: &[&str] = if self.get("sv") >= "2025-07-05" { &["skdutid", "sduoid"] } else { &[] };
+        let names = |names: &[&str]| names.iter().map(|name| self.get(name).to_owned()).collect::<Vec<_>>();
+        let before = [names(&["sp", "st", "se"]), vec![resource]].concat();
+        let key = ["skoid", "sktid", "skt", "ske", "sks", "skv", "saoid", "suoid", "scid"];
+        let after = ["sip", "spr", "sv", "sr", "", "ses", "rscc", "rscd", "rsce", "rscl", "rsct"];
+        let text = [before, names(&key), names(bound), names(&after)].concat().join("\n");
+        let credentials = Credentials::new(ACCOUNT, &element("Value")).expect("the key is one");
+        self.encoded(&credentials.sign(&text))
+    }
+
     /// The query, signed with the development account's key.
     pub fn query(&self) -> String {
         self.signed_by(&Credentials::development().expect("the published key is one"))
@@ -85,7 +110,11 @@ impl Sas {
                 [&before[..], &[resource.as_str()], &after].concat().join("\n")
             }
         };
-        let signature = ("sig", credentials.sign(&text));
+        self.encoded(&credentials.sign(&text))
+    }
+
+    fn encoded(&self, signature: &str) -> String {
+        let signature = ("sig", signature.to_owned());
         let pairs = self.fields.iter().chain([&signature]);
         let encoded = pairs.map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC)));
         encoded.collect::<Vec<_>>().join("&")

@@ -129,6 +129,11 @@ impl Request {
         self.unsigned()
     }
 
+    /// Sends the request with a bearer token, and no other credentials.
+    pub fn with_token(self, token: &str) -> Self {
+        self.header("authorization", format!("Bearer {token}")).unsigned()
+    }
+
     /// Sends the request without an Authorization header, or with only the one set by hand.
     pub const fn unsigned(mut self) -> Self {
         self.signed = false;

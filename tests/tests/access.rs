@@ -5,6 +5,7 @@ use lazuli_tests::client::Credentials;
 use lazuli_tests::harness::Lazuli;
 use lazuli_tests::process::Start;
 use lazuli_tests::sas::Sas;
+use lazuli_tests::signed::Request;
 
 #[tokio::test]
 async fn a_signature_lets_in_for_what_it_says() {
@@ -69,6 +70,30 @@ async fn a_signature_sets_headers_of_the_answer() {
     assert_eq!(answer.header("content-type"), "image/jpeg");
     let forged = sas.replace("no%2Dstore", "public");
     blob.get().with_sas(&forged).await.refused(403, "AuthenticationFailed");
+}
+
+#[tokio::test]
+async fn tags_are_counted_for_those_who_may_read_them() {
+    let lazuli = Lazuli::start().await;
+    let container = lazuli.existing("photos");
+    container.create().header("x-ms-blob-public-access", "blob").await.expect(201);
+    let blob = container.blob("a.jpg");
+    let put = || blob.put("one").header("x-ms-tags", "colour=blue");
+    put().with_sas(&Sas::container("photos", "w").query()).await.refused(403, "AuthorizationPermissionMismatch");
+    put().with_sas(&Sas::container("photos", "wt").query()).await.expect(201);
+    let counted = async |request: Request| request.await.expect(200).header("x-ms-tag-count").to_owned();
+    assert_eq!(counted(blob.get()).await, "1");
+    assert_eq!(counted(blob.head().with_sas(&Sas::container("photos", "rt").query())).await, "1");
+    assert_eq!(counted(blob.head().with_sas(&Sas::container("photos", "r").query())).await, "");
+    assert_eq!(counted(blob.get().unsigned()).await, "");
+    let conditional = || blob.get().header("x-ms-if-tags", "colour='blue'");
+    conditional().with_sas(&Sas::container("photos", "rt").query()).await.expect(200);
+    let refused = conditional().with_sas(&Sas::container("photos", "r").query()).await;
+    refused.refused(403, "AuthorizationPermissionMismatch");
+    let listed = |letters| container.list("&include=tags").with_sas(&Sas::container("photos", letters).query());
+    listed("lt").await.expect(200);
+    listed("l").await.refused(403, "AuthorizationPermissionMismatch");
+    conditional().unsigned().await.refused(401, "NoAuthenticationInformation");
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Every operation of the route table against every kind of credentials: who may, may, and nobody else.
 
+#![expect(clippy::panic, reason = "a test that cannot go on fails loudly")]
+
 use std::collections::BTreeMap;
 
 use lazuli_api::blob::ROUTES;

@@ -169,7 +169,7 @@ async fn carry_out(app: &Arc<App>, routed: Routed, stamp: &Stamp) -> Result<Answ
     if let Some(scope) = grant.encryption_scope().filter(|_| is_write) {
         fields.demand(ENCRYPTION_SCOPE, scope)?;
     }
-    let overrides = if reads_blob(&target, operation, &fields) { grant.overrides().to_vec() } else { Vec::new() };
+    let sight = reads_blob(&target, operation, &fields).then(|| grant.sight());
 
     check_timeout(&fields)?;
     let body = Incoming::admit(chunks, &fields, operation.body, version, app.options.body_idle)?;
@@ -190,10 +190,13 @@ async fn carry_out(app: &Arc<App>, routed: Routed, stamp: &Stamp) -> Result<Answ
     // Clients take an answer that does not repeat the header for one of a service that did not check.
     let answer = (operation.run)(call).await?.header_opt(structured::BODY, structured);
     let answer = encryption.into_iter().fold(answer, |answer, (name, value)| answer.header(name, value));
-    Ok(overrides.into_iter().fold(answer, |answer, (name, value)| answer.header(name, value)))
+    Ok(match sight {
+        Some(sight) => sight.onto(answer),
+        None => answer,
+    })
 }
 
-/// Whether the answer has a blob's content or properties: its headers are then those that the signature says.
+/// Whether the answer has a blob's content or properties: its headers are then those that the caller may see.
 fn reads_blob(target: &Target, operation: &Operation, fields: &Fields) -> bool {
     let whole = fields.query_opt("comp").is_none() && fields.query_opt("restype").is_none();
     whole && target.level() == Level::Blob && operation.needs == Permission::Read

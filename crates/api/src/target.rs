@@ -146,6 +146,15 @@ impl Target {
         Ok(Self { account, secondary, path_style: by_host.is_none(), resource, raw_path: raw_path.to_owned() })
     }
 
+    /// The container or queue that it is in, or is itself.
+    pub fn top(&self) -> Option<&str> {
+        match &self.resource {
+            Resource::Service => None,
+            Resource::Container(container) | Resource::Blob(container, _) => Some(container.as_str()),
+            Resource::Queue(queue) | Resource::Messages(queue) | Resource::Message(queue, _) => Some(queue.as_str()),
+        }
+    }
+
     /// How deep it goes.
     pub fn level(&self) -> Level {
         match self.resource {

@@ -1,6 +1,7 @@
 //! The configuration: flags over environment over file over defaults.
 
 mod account;
+mod oauth;
 mod print;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use lazuli_engine::policy::Policies;
 use serde::{Deserialize, Serialize};
 
 use account::AccountTable;
+use oauth::{OAuth, OAuthMode};
 pub(crate) use print::print;
 
 use crate::start::StartError;
@@ -51,7 +53,7 @@ pub(crate) enum ConfigCommand {
 }
 
 /// What can be said on the command line, and in the environment.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Flags {
     /// Configuration file [default: config/lazuli.toml, if there is one]
     #[arg(long, env = "LAZULI_CONFIG", value_name = "FILE")]
@@ -140,12 +142,16 @@ pub(crate) struct Flags {
     /// Never take the account from the host name
     #[arg(long = "disableProductStyleUrl", visible_alias = "disable-product-style-url")]
     path_style_only: bool,
-    /// Allow the well-known development account, whose key everybody knows, on an address that others can reach
+    /// Allow the development account, whose key everybody knows, and unchecked tokens on an address that others can reach
     #[arg(long = "allow-development-account", env = "LAZULI_ALLOW_DEVELOPMENT_ACCOUNT")]
     allow_development_account: bool,
     /// Accounts and their keys: `name:key1[:key2];…`. Without any, the development account
     #[arg(long, env = "LAZULI_ACCOUNTS", hide_env_values = true, value_name = "ACCOUNTS")]
     accounts: Option<String>,
+    /// How bearer tokens are checked: `basic` by form alone, which everybody can meet, for development; `full` by the
+    /// issuer's keys, which the file names [default: full if the file names an issuer, else no token is accepted]
+    #[arg(long, env = "LAZULI_OAUTH", value_name = "MODE")]
+    oauth: Option<OAuthMode>,
     /// Pass over headers and parameters that the server does not know: it always does
     #[arg(short = 'L', long = "loose")]
     _loose: bool,
@@ -174,6 +180,7 @@ struct File {
     path_style_only: bool,
     allow_development_account: bool,
     accounts: BTreeMap<String, AccountTable>,
+    oauth: OAuth,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -234,24 +241,28 @@ pub(crate) struct Config {
     pub(crate) policies: Policies,
     /// What the file says of accounts, to be shown.
     account_tables: BTreeMap<String, AccountTable>,
+    /// How tokens are checked, to be shown.
+    oauth: OAuth,
+    /// The files that say who may come in.
+    pub(crate) watched: Vec<PathBuf>,
 }
 
 impl Config {
     /// Puts together what flags, environment and file say.
-    pub(crate) fn load(flags: Flags) -> Result<Self, StartError> {
+    pub(crate) fn load(flags: &Flags) -> Result<Self, StartError> {
         let file = read_file(flags.config.as_deref())?;
-        let (accounts, development) = account::accounts(flags.accounts.as_deref(), &file.accounts)?;
+        let Admitted { accounts, development, oauth } = admitted(flags, &file)?;
         let policies = account::policies(&file.accounts, &accounts)?;
         let idle = flags.idle_timeout.or(file.idle_timeout).unwrap_or(120);
-        let listen = endpoints(&flags, [file.blob, file.queue, file.table, file.web], idle);
-        if development && !flags.allow_development_account && !file.allow_development_account {
-            check_private(&listen)?;
+        let listen = endpoints(flags, [file.blob, file.queue, file.table, file.web], idle);
+        if !flags.allow_development_account && !file.allow_development_account {
+            check_private(&listen, development, oauth.is_unchecked())?;
         }
-        let location = flags.location.or(file.location).unwrap_or_else(|| PathBuf::from(".lazuli"));
+        let location = flags.location.clone().or(file.location).unwrap_or_else(|| PathBuf::from(".lazuli"));
         let level = match (flags.silent, &flags.debug) {
             (_, Some(_)) => "debug".to_owned(),
             (true, None) => "warn".to_owned(),
-            _ => flags.log_level.or(file.log_level).unwrap_or_else(|| "info".to_owned()),
+            _ => flags.log_level.clone().or(file.log_level).unwrap_or_else(|| "info".to_owned()),
         };
         Ok(Self {
             location: (!flags.in_memory).then_some(location),
@@ -264,14 +275,45 @@ impl Config {
             idle_timeout: Duration::from_secs(idle),
             log_format: flags.log_format.or(file.log_format).unwrap_or(LogFormat::Text),
             log_level: level,
-            log_file: flags.debug,
+            log_file: flags.debug.clone(),
             strict_versions: !flags.skip_version_check && (flags.strict_versions || file.strict_versions),
             path_style_only: flags.path_style_only || file.path_style_only,
             accounts,
             policies,
             account_tables: file.accounts,
+            watched: watched(flags, &oauth),
+            oauth,
         })
     }
+
+    /// Reads again who may come in: what the files say now. Nothing else changes while the server runs.
+    pub(crate) fn reload(flags: &Flags) -> Result<Accounts, StartError> {
+        Ok(admitted(flags, &read_file(flags.config.as_deref())?)?.accounts)
+    }
+}
+
+/// Who may come in.
+struct Admitted {
+    accounts: Accounts,
+    /// Whether the development account is among them with the key that everybody knows.
+    development: bool,
+    oauth: OAuth,
+}
+
+fn admitted(flags: &Flags, file: &File) -> Result<Admitted, StartError> {
+    let (accounts, development) = account::accounts(flags.accounts.as_deref(), &file.accounts)?;
+    let oauth = file.oauth.clone().checked(flags.oauth);
+    let accounts = match oauth.issuer()? {
+        Some(issuer) => accounts.trusting(issuer),
+        None => accounts,
+    };
+    Ok(Admitted { accounts, development, oauth })
+}
+
+/// The files that say who may come in.
+fn watched(flags: &Flags, oauth: &OAuth) -> Vec<PathBuf> {
+    let own = flags.config.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_FILE));
+    std::iter::once(own).chain(oauth.file().cloned()).collect()
 }
 
 fn read_file(named: Option<&std::path::Path>) -> Result<File, StartError> {
@@ -308,17 +350,25 @@ fn endpoints(flags: &Flags, file: [Endpoint; 4], idle: u64) -> Vec<Listen> {
     given.into_iter().zip(file).filter_map(listen).collect()
 }
 
-/// Refuses to show the development account, whose key everybody knows, to other machines.
-fn check_private(listen: &[Listen]) -> Result<(), StartError> {
+/// Refuses to show what everybody may use to other machines: the development account, and tokens that are not checked.
+fn check_private(listen: &[Listen], development: bool, unchecked_tokens: bool) -> Result<(), StartError> {
     // Websites are for everybody, and no key opens more of them.
-    for Listen { host, .. } in listen.iter().filter(|listen| listen.front != Front::Web) {
-        let private = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-        if !private {
-            return Err(StartError::new(format!(
-                "{host} can be reached by others, and the only account is {DEVELOPMENT_ACCOUNT}, whose key everybody \
-                 knows: give accounts of your own (LAZULI_ACCOUNTS=name:key), or --allow-development-account"
-            )));
-        }
+    let public = |listen: &&Listen| {
+        let private = listen.host == "localhost" || listen.host.parse::<IpAddr>().is_ok_and(|host| host.is_loopback());
+        listen.front != Front::Web && !private
+    };
+    let Some(Listen { host, .. }) = listen.iter().find(public) else { return Ok(()) };
+    if development {
+        return Err(StartError::new(format!(
+            "{host} can be reached by others, and the key of {DEVELOPMENT_ACCOUNT} is known to everybody: give accounts \
+             of your own (LAZULI_ACCOUNTS=name:key), or --allow-development-account"
+        )));
+    }
+    if unchecked_tokens {
+        return Err(StartError::new(format!(
+            "{host} can be reached by others, and with --oauth basic everybody can make a token: name an issuer and its \
+             keys, or --allow-development-account"
+        )));
     }
     Ok(())
 }
@@ -329,9 +379,10 @@ mod tests {
 
     use super::*;
 
-    fn load(arguments: &[&str]) -> Result<Config, StartError> {
+    /// What these arguments configure.
+    pub(super) fn load(arguments: &[&str]) -> Result<Config, StartError> {
         let arguments = Arguments::try_parse_from(std::iter::once(&"lazuli").chain(arguments)).unwrap();
-        Config::load(arguments.flags)
+        Config::load(&arguments.flags)
     }
 
     #[test]

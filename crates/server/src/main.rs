@@ -5,6 +5,7 @@ mod head;
 mod listen;
 mod log;
 mod patience;
+mod reload;
 mod start;
 
 use std::io::Write as _;
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
         .and_then(|runtime| match command {
             None => runtime.block_on(run(flags)),
             Some(Command::Config(ConfigCommand::Print(flags))) => {
-                config::print(&Config::load(*flags)?).map(|text| say(text.trim_end()))
+                config::print(&Config::load(&flags)?).map(|text| say(text.trim_end()))
             }
         });
     match ended {
@@ -47,14 +48,17 @@ fn main() -> ExitCode {
 }
 
 async fn run(flags: Flags) -> Result<(), StartError> {
-    let config = Config::load(flags)?;
+    let config = Config::load(&flags)?;
     log::start(&config)?;
     let limits = Limits { head: config.idle_timeout, idle: config.idle_timeout, drain: DRAIN };
     let connections_max = config.connections_max;
     let handlers = |error| StartError::new(format!("no signal handlers: {error}"));
     let mut terminate = signal(SignalKind::terminate()).map_err(handlers)?;
+    let hangup = signal(SignalKind::hangup()).map_err(handlers)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(handlers)?;
+    let watched = config.watched.clone();
     let started = start::start(config).await?;
+    tokio::spawn(reload::follow(flags, watched, started.app.accounts.clone(), hangup));
 
     let (stop, stopped) = watch::channel(false);
     let mut ready = Vec::new();

@@ -8,6 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lazuli_engine::names::AccountName;
 
+use crate::auth::bearer::Issuer;
+
 /// The account that every storage emulator has.
 pub const DEVELOPMENT_ACCOUNT: &str = "devstoreaccount1";
 /// Its key, which is public.
@@ -16,11 +18,16 @@ pub const DEVELOPMENT_KEY: &str =
 /// Most keys of an account: one in use while the other is being replaced.
 const KEYS_MAX: usize = 2;
 
-/// The accounts and their keys. Clones are the same accounts: what [`Self::replace`] puts in their place, all see.
+/// The accounts and their keys, and whose tokens let clients in. Clones are the same accounts: what [`Self::replace`]
+/// puts in their place, all see.
 #[derive(Clone, Debug, Default)]
-pub struct Accounts(Arc<RwLock<Arc<ByName>>>);
+pub struct Accounts(Arc<RwLock<Arc<Admitted>>>);
 
-type ByName = HashMap<AccountName, Arc<Account>>;
+#[derive(Clone, Debug, Default)]
+struct Admitted {
+    by_name: HashMap<AccountName, Arc<Account>>,
+    issuer: Option<Arc<Issuer>>,
+}
 
 /// An account.
 #[derive(Clone, Debug)]
@@ -76,19 +83,36 @@ impl Accounts {
         if keys.is_empty() || keys.len() > KEYS_MAX {
             return Err(wrong());
         }
-        let mut accounts = ByName::clone(&self.current());
-        accounts.insert(account, Arc::new(Account { keys, rules }));
-        Ok(Self(Arc::new(RwLock::new(Arc::new(accounts)))))
+        Ok(self.changed(|admitted| {
+            admitted.by_name.insert(account, Arc::new(Account { keys, rules }));
+        }))
+    }
+
+    /// The same accounts, open to the tokens of `issuer`.
+    #[must_use]
+    pub fn trusting(self, issuer: Issuer) -> Self {
+        self.changed(|admitted| admitted.issuer = Some(Arc::new(issuer)))
+    }
+
+    fn changed(&self, change: impl FnOnce(&mut Admitted)) -> Self {
+        let mut admitted = Admitted::clone(&self.current());
+        change(&mut admitted);
+        Self(Arc::new(RwLock::new(Arc::new(admitted))))
     }
 
     /// An account, if it is served. Who holds it keeps its keys though they may be replaced meanwhile.
     pub fn get(&self, account: &AccountName) -> Option<Arc<Account>> {
-        self.current().get(account).cloned()
+        self.current().by_name.get(account).cloned()
+    }
+
+    /// Whose tokens let clients in, if anybody's.
+    pub fn issuer(&self) -> Option<Arc<Issuer>> {
+        self.current().issuer.clone()
     }
 
     /// The names of all, in no order.
     pub fn names(&self) -> Vec<AccountName> {
-        self.current().keys().cloned().collect()
+        self.current().by_name.keys().cloned().collect()
     }
 
     /// Serves `others` from now on, in place of these.
@@ -97,8 +121,8 @@ impl Accounts {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = others;
     }
 
-    fn current(&self) -> Arc<ByName> {
-        // The map is whole whatever panicked beside it.
+    fn current(&self) -> Arc<Admitted> {
+        // What it holds is whole whatever panicked beside it.
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -116,6 +140,11 @@ impl Account {
 }
 
 impl Key {
+    /// A key of these bytes.
+    pub(super) const fn from_bytes(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
     /// The key's bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0

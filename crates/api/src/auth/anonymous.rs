@@ -8,6 +8,7 @@ use lazuli_engine::condition::Conditions;
 use lazuli_engine::{Engine, Error, Refusal};
 
 use crate::auth::accounts::Rules;
+use crate::auth::bearer::{self, Issuer};
 use crate::auth::{Asked, rights};
 use crate::code::Code;
 use crate::error::Problem;
@@ -15,14 +16,16 @@ use crate::operation::Permission;
 use crate::target::{Level, Service};
 use crate::version::Version;
 
-/// Sent with every 401. Clients read both parameters before they fetch a token.
-const CHALLENGE: &str = "Bearer authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize \
-                         resource_id=https://storage.azure.com";
-
 /// Admits reads of what its container opens to everybody, unless the account forbids it.
 ///
 /// Refuses `PublicAccessNotPermitted`, and `ResourceNotFound` or `NoAuthenticationInformation`, by version: whether the container exists stays hidden.
-pub(super) async fn admit(engine: &Engine, rules: Rules, asked: Asked<'_>) -> Result<(), Problem> {
+pub(super) async fn admit(
+    engine: &Engine,
+    rules: Rules,
+    issuer: Option<&Issuer>,
+    asked: Asked<'_>,
+) -> Result<(), Problem> {
+    let refusal = |version| refusal(version, bearer::challenge(issuer));
     let mut needs = rights::needs(asked.needs, asked.method, asked.fields, asked.version);
     let least = needs.next().and_then(|needs| least_access(needs, asked.target.level()));
     let (Some(least), None) = (least, needs.next()) else { return Err(refusal(asked.version)) };
@@ -63,11 +66,11 @@ fn opens(public: PublicAccess, least: PublicAccess) -> bool {
     }
 }
 
-fn refusal(version: Version) -> Problem {
+fn refusal(version: Version, challenge: String) -> Problem {
     if version < Version::V2019_12_12 {
         return Problem::new(Code::ResourceNotFound);
     }
-    Problem::new(Code::NoAuthenticationInformation).with_header("www-authenticate", CHALLENGE)
+    Problem::new(Code::NoAuthenticationInformation).with_header("www-authenticate", challenge)
 }
 
 #[cfg(test)]
@@ -97,9 +100,10 @@ mod tests {
 
     #[test]
     fn new_versions_are_challenged_and_old_ones_see_nothing() {
-        let old = refusal(Version::parse("2019-10-10", true).unwrap());
+        let challenge = || bearer::challenge(None);
+        let old = refusal(Version::parse("2019-10-10", true).unwrap(), challenge());
         assert_eq!(old, Problem::new(Code::ResourceNotFound));
-        let new = refusal(Version::V2019_12_12);
+        let new = refusal(Version::V2019_12_12, challenge());
         assert_eq!(new.code, Code::NoAuthenticationInformation);
         assert!(new.headers.iter().any(|(name, value)| *name == "www-authenticate" && value.contains("resource_id=")));
     }

@@ -2,12 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::auth::rights::{self, Kind};
+use crate::answer::Answer;
+use crate::auth::bearer::Identity;
+use crate::auth::rights::Kind;
 use crate::auth::sas::Signature;
 use crate::code::Code;
 use crate::error::Problem;
 use crate::operation::Permission;
 use crate::target::{Level, Service};
+
+/// The header that counts tags.
+const TAG_COUNT: &str = "x-ms-tag-count";
 
 /// The proof that a request was authorized. Only authorization makes one.
 #[derive(Clone, Debug)]
@@ -25,6 +30,8 @@ pub enum Principal {
     Anonymous,
     /// Whoever has the shared access signature.
     Signature(Arc<Signature>),
+    /// Whoever its token names.
+    Identity(Arc<Identity>),
 }
 
 impl Grant {
@@ -70,12 +77,8 @@ impl Grant {
                 Ok(())
             }
             Principal::Anonymous => Err(Problem::new(Code::AuthorizationFailure)),
-            Principal::Signature(signature) => {
-                let kind = Kind::of(level);
-                let rule =
-                    rights::rule(needs, service, kind).ok_or_else(|| Problem::new(Code::AuthorizationFailure))?;
-                signature.allows(rule, service, kind)
-            }
+            Principal::Identity(identity) => identity.allows(needs, Kind::of(level)),
+            Principal::Signature(signature) => signature.allows(needs, service, Kind::of(level)),
         }
     }
 
@@ -83,7 +86,7 @@ impl Grant {
     fn signature(&self) -> Option<&Signature> {
         match &self.principal {
             Principal::Signature(signature) => Some(signature),
-            Principal::Owner | Principal::Anonymous => None,
+            Principal::Owner | Principal::Identity(_) | Principal::Anonymous => None,
         }
     }
 
@@ -102,9 +105,31 @@ impl Grant {
         self.signature().and_then(Signature::encryption_scope)
     }
 
+    /// What the caller sees of a blob.
+    pub(crate) fn sight(&self) -> Sight {
+        Sight { overrides: self.overrides().to_vec(), tags: self.reads_tags() }
+    }
+
     /// Headers that an answer with a blob's content or properties has in place of the stored ones.
     pub fn overrides(&self) -> &[(&'static str, String)] {
         self.signature().map_or(&[], Signature::overrides)
+    }
+}
+
+/// What of a blob's headers a caller sees, and in which form.
+#[derive(Debug)]
+pub(crate) struct Sight {
+    overrides: Vec<(&'static str, String)>,
+    tags: bool,
+}
+
+impl Sight {
+    /// The answer to a read of a blob, as the caller may see it.
+    pub(crate) fn onto(self, mut answer: Answer) -> Answer {
+        if !self.tags {
+            answer.headers.remove(TAG_COUNT);
+        }
+        self.overrides.into_iter().fold(answer, |answer, (name, value)| answer.header(name, value))
     }
 }
 

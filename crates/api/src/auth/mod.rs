@@ -2,6 +2,8 @@
 
 pub mod accounts;
 mod anonymous;
+pub mod bearer;
+mod delegation;
 mod grant;
 mod peer;
 mod rights;
@@ -21,7 +23,8 @@ use lazuli_engine::clock::Timestamp;
 use sha2::Sha256;
 use subtle::{Choice, ConstantTimeEq};
 
-use crate::auth::accounts::{Accounts, Key};
+use crate::auth::accounts::{Account, Accounts, Key};
+use crate::auth::bearer::Issuer;
 use crate::auth::shared_key::{Scheme, Signed};
 use crate::code::Code;
 use crate::error::Problem;
@@ -31,6 +34,8 @@ use crate::target::{Service, Target};
 use crate::version::{VERSION_HEADER, Version};
 use crate::wire::date;
 
+pub use crate::auth::bearer::Identity;
+pub(crate) use crate::auth::delegation::{Delegation, letter as delegation_letter};
 pub use crate::auth::grant::{EntityRange, Grant, Principal};
 pub use crate::auth::peer::Peer;
 pub use crate::auth::sas::Signature;
@@ -97,17 +102,13 @@ pub(crate) async fn authorize(accounts: &Accounts, engine: &Engine, asked: Asked
     if asked.needs == Permission::Nothing {
         return Ok(Grant::new(Principal::Anonymous));
     }
-    let rules = account.rules();
-    let principal = if let Some(authorization) = asked.fields.header_opt("authorization")? {
-        verify(account.keys(), authorization, asked)?;
-        Principal::Owner
-    } else if asked.fields.query_opt("sig").is_some() {
-        Principal::Signature(Arc::new(sas::verify(account.keys(), engine, asked).await?))
-    } else {
-        anonymous::admit(engine, rules, asked).await?;
-        Principal::Anonymous
+    let principal = identify(accounts, &account, engine, asked).await?;
+    let by_key = match &principal {
+        Principal::Owner => true,
+        Principal::Signature(signature) => !signature.is_delegated(),
+        Principal::Identity(_) | Principal::Anonymous => false,
     };
-    if !rules.shared_key && !matches!(principal, Principal::Anonymous) {
+    if by_key && !account.rules().shared_key {
         return Err(Problem::new(Code::KeyBasedAuthenticationNotPermitted));
     }
     let grant = admit(Grant::new(principal), asked)?;
@@ -125,16 +126,74 @@ fn admit(grant: Grant, asked: Asked<'_>) -> Result<Grant, Problem> {
         .try_fold(grant, |grant, needs| grant.admit(needs, asked.service, level))
 }
 
-/// Checks an Authorization header.
-fn verify(keys: &[Key], authorization: &str, asked: Asked<'_>) -> Result<(), Problem> {
-    let malformed = || Problem::new(Code::InvalidAuthenticationInfo);
-    let (scheme, credential) = authorization.split_once(' ').ok_or_else(malformed)?;
-    let scheme = match scheme {
-        _ if scheme.eq_ignore_ascii_case("SharedKey") => Scheme::SharedKey,
-        _ if scheme.eq_ignore_ascii_case("SharedKeyLite") => Scheme::SharedKeyLite,
-        _ if scheme.eq_ignore_ascii_case("Bearer") => return Err(failed("Bearer tokens are not supported yet.")),
-        _ => return Err(malformed()),
+/// Who asks.
+async fn identify(
+    accounts: &Accounts,
+    account: &Account,
+    engine: &Engine,
+    asked: Asked<'_>,
+) -> Result<Principal, Problem> {
+    let issuer = accounts.issuer();
+    let signature = asked.fields.query_opt("sig").is_some();
+    let Some(authorization) = asked.fields.header_opt("authorization")? else {
+        if signature {
+            return signed(account, issuer.as_deref(), None, engine, asked).await;
+        }
+        anonymous::admit(engine, account.rules(), issuer.as_deref(), asked).await?;
+        return Ok(Principal::Anonymous);
     };
+    let token = match Credential::parse(authorization)? {
+        Credential::Key(scheme, credential) => {
+            verify(account.keys(), scheme, credential, asked)?;
+            return Ok(Principal::Owner);
+        }
+        Credential::Token(token) => token,
+    };
+    let issuer = issuer.ok_or_else(bearer::unknown)?;
+    let identity = issuer.verify(token, asked)?;
+    if signature && asked.fields.query_opt("sduoid").is_some() {
+        return signed(account, Some(&issuer), Some(&identity), engine, asked).await;
+    }
+    Ok(Principal::Identity(Arc::new(issuer.with_roles(identity, asked.service, asked.target))))
+}
+
+/// What an Authorization header holds.
+enum Credential<'a> {
+    /// An account and a signature made with its key.
+    Key(Scheme, &'a str),
+    /// A bearer token.
+    Token(&'a str),
+}
+
+impl<'a> Credential<'a> {
+    /// Refuses `InvalidAuthenticationInfo`.
+    fn parse(authorization: &'a str) -> Result<Self, Problem> {
+        let malformed = || Problem::new(Code::InvalidAuthenticationInfo);
+        let (scheme, credential) = authorization.split_once(' ').ok_or_else(malformed)?;
+        match scheme {
+            _ if scheme.eq_ignore_ascii_case("SharedKey") => Ok(Self::Key(Scheme::SharedKey, credential)),
+            _ if scheme.eq_ignore_ascii_case("SharedKeyLite") => Ok(Self::Key(Scheme::SharedKeyLite, credential)),
+            _ if scheme.eq_ignore_ascii_case("Bearer") => Ok(Self::Token(credential.trim())),
+            _ => Err(malformed()),
+        }
+    }
+}
+
+/// Whoever has the shared access signature in the query, if it is right. `user`: whom a token says has it.
+async fn signed(
+    account: &Account,
+    issuer: Option<&Issuer>,
+    user: Option<&Identity>,
+    engine: &Engine,
+    asked: Asked<'_>,
+) -> Result<Principal, Problem> {
+    let signature = sas::verify(account, issuer, user, engine, asked).await?;
+    Ok(Principal::Signature(Arc::new(signature)))
+}
+
+/// Checks a credential made with the account's key.
+fn verify(keys: &[Key], scheme: Scheme, credential: &str, asked: Asked<'_>) -> Result<(), Problem> {
+    let malformed = || Problem::new(Code::InvalidAuthenticationInfo);
     let (account, signature) = credential.trim().split_once(':').ok_or_else(malformed)?;
     if account.is_empty() || signature.is_empty() {
         return Err(malformed());

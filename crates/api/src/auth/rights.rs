@@ -113,6 +113,8 @@ pub(super) const fn rule(needs: Permission, service: Service, kind: Kind) -> Opt
         (Permission::DeleteVersion, Object) => both("o", &["x"]),
         (Permission::DeleteForGood, Object) => both("o", &["y"]),
         (Permission::BreakLease, Object) => both("o", &["w", "d"]),
+        // Listings show tags.
+        (Permission::Tag, Container) => both("co", &["t"]),
         (Permission::Tag, Object) => both("o", &["t"]),
         (Permission::Protect, Object) => both("o", &["i"]),
         _ => None,
@@ -177,6 +179,7 @@ mod tests {
             (P::Delete, Service::Table, Kind::Object, Some(("o", "d", Some("d")))),
             (P::Delete, Service::Blob, Kind::Container, Some(("c", "d", None))),
             (P::Filter, Service::Blob, Kind::Service, Some(("so", "f", None))),
+            (P::Tag, Service::Blob, Kind::Container, Some(("co", "t", Some("t")))),
             (P::Own, Service::Blob, Kind::Container, None),
             (P::Delegate, Service::Blob, Kind::Service, None),
             (P::Nothing, Service::Blob, Kind::Object, None),

@@ -33,7 +33,12 @@ fn verified(keys: &[&str], authorization: &str, date: Headers, now: u64) -> Resu
         peer: Peer::default(),
         strict: true,
     };
-    verify(accounts.get(&target.account).unwrap().keys(), authorization, asked)
+    match Credential::parse(authorization)? {
+        Credential::Key(scheme, credential) => {
+            verify(accounts.get(&target.account).unwrap().keys(), scheme, credential, asked)
+        }
+        Credential::Token(_) => Err(bearer::unknown()),
+    }
 }
 
 fn code(outcome: Result<(), Problem>) -> Result<(), Code> {
@@ -58,7 +63,7 @@ fn wrong_credentials_are_told_apart_from_malformed_ones() {
         (format!("SharedKeyLite devstoreaccount1:{SIGNATURE}"), Code::AuthenticationFailed),
         (format!("SharedKey devstoreaccount2:{SIGNATURE}"), Code::AuthenticationFailed),
         (format!("SharedKey devstoreaccount1-secondary:{SIGNATURE}"), Code::AuthenticationFailed),
-        ("Bearer token".into(), Code::AuthenticationFailed),
+        ("Bearer token".into(), Code::InvalidAuthenticationInfo),
         ("SharedKey devstoreaccount1".into(), Code::InvalidAuthenticationInfo),
         ("SharedKey devstoreaccount1:".into(), Code::InvalidAuthenticationInfo),
         ("SharedKey :x".into(), Code::InvalidAuthenticationInfo),

@@ -2,13 +2,12 @@
 //! shrinks.
 
 use crate::error::Problem;
-use crate::operation::Permission::{Add, Create, Delegate, Own, Protect, Write};
+use crate::operation::Permission::{Add, Create, Own, Protect, Write};
 use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::{Header, HeaderIs, HeaderIsNot};
 use crate::route::{Route, Verb};
 
 const PUT: &[Verb] = &[Verb::Put];
-const POST: &[Verb] = &[Verb::Post];
 const DELETE: &[Verb] = &[Verb::Delete];
 
 const SOURCE: &str = "x-ms-copy-source";
@@ -23,7 +22,6 @@ macro_rules! missing {
 }
 
 missing! {
-    GET_DELEGATION_KEY "Service_GetUserDelegationKey" Delegate;
     RENAME_CONTAINER "Container_Rename" Own;
     COPY "Blob_StartCopyFromURL" Create;
     COPY_SYNC "Blob_CopyFromURL" Create;
@@ -42,7 +40,6 @@ missing! {
 
 /// The routes.
 pub(super) const ROUTES: &[Route] = &[
-    Route::service(POST, "service", "userdelegationkey", &GET_DELEGATION_KEY),
     Route::container(PUT, "rename", &[], &RENAME_CONTAINER),
     // A copy says so by its source; only a new block blob may have both a source and a type.
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIs(KIND, "BlockBlob")], &PUT_FROM_URL),

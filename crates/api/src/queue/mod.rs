@@ -1,7 +1,6 @@
 //! The Queue service.
 
 mod messages;
-mod missing;
 mod queues;
 mod service;
 
@@ -11,6 +10,6 @@ use crate::target::Level;
 
 /// Every route of the service, a table per family.
 pub const ROUTES: &[&[Route]] =
-    &[crate::service::ROUTES, service::ROUTES, queues::ROUTES, messages::ROUTES, PREFLIGHTS, missing::ROUTES];
+    &[crate::service::ROUTES, service::ROUTES, queues::ROUTES, messages::ROUTES, PREFLIGHTS];
 
 const PREFLIGHTS: &[Route] = &[preflight_at(Level::Queue), preflight_at(Level::Messages), preflight_at(Level::Message)];

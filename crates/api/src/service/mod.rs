@@ -1,6 +1,8 @@
 //! What every service of an account has alike: its properties, its statistics, and its answers to browsers.
 //! <https://learn.microsoft.com/rest/api/storageservices/set-blob-service-properties>
 
+mod delegation;
+
 use lazuli_engine::Engine;
 use lazuli_engine::names::AccountName;
 use lazuli_engine::service::properties::ServiceProperties;
@@ -26,6 +28,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route::service(&[Verb::Get], "service", "properties", &GET_PROPERTIES),
     Route::service(&[Verb::Put], "service", "properties", &SET_PROPERTIES),
     Route::service(&[Verb::Get], "service", "stats", &GET_STATISTICS),
+    Route::service(&[Verb::Post], "service", "userdelegationkey", &delegation::GET_DELEGATION_KEY),
     preflight_at(Level::Service),
 ];
 

@@ -6,6 +6,7 @@
 //! ```text
 //! meta        what                           -> format, sequence, last commit time, last id
 //! services    account, service               -> Service { logging, metrics, cors, version, retention, website }
+//! identities  tenant, object                 -> Identity { principals }
 //! containers  account, container             -> Container { incarnation, etag, lease, access, metadata }
 //! deleted-containers  account, name, instant -> DeletedContainer { the same, until when }
 //! blobs       incarnation, blob              -> Blob { etag, length, properties, lease, content }
@@ -40,6 +41,7 @@ pub mod blob;
 pub mod codec;
 pub mod container;
 pub mod due;
+pub mod identity;
 pub mod layer;
 pub mod list;
 pub mod message;

@@ -28,6 +28,8 @@ spaces! {
     Meta = "meta";
     /// Properties of whole services by account and service.
     Services = "services";
+    /// Identities that got a key to sign for others, by tenant and object.
+    Identities = "identities";
     /// Containers by account and name.
     Containers = "containers";
     /// Soft-deleted containers by account, name and instant.

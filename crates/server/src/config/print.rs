@@ -6,6 +6,7 @@ use std::path::Path;
 use lazuli_api::target::{Front, Service};
 use serde::Serialize;
 
+use super::oauth::OAuth;
 use super::{Config, Durability, LogFormat, MIB};
 use crate::start::StartError;
 
@@ -28,6 +29,7 @@ struct Printed<'a, A> {
     #[serde(flatten)]
     services: BTreeMap<&'static str, Endpoint<'a>>,
     accounts: BTreeMap<String, A>,
+    oauth: &'a OAuth,
 }
 
 #[derive(Serialize)]
@@ -60,6 +62,7 @@ pub(crate) fn print(config: &Config) -> Result<String, StartError> {
         path_style_only: config.path_style_only,
         services: services.collect(),
         accounts: accounts.collect(),
+        oauth: &config.oauth,
     };
     let text = toml::to_string(&printed);
     let text = text.map_err(|error| StartError::new(format!("the configuration cannot be shown: {error}")))?;
@@ -85,7 +88,7 @@ mod tests {
 
     fn printed(arguments: &[&str]) -> String {
         let arguments = Arguments::try_parse_from(std::iter::once(&"lazuli").chain(arguments)).unwrap();
-        print(&Config::load(arguments.flags).unwrap()).unwrap()
+        print(&Config::load(&arguments.flags).unwrap()).unwrap()
     }
 
     #[test]
@@ -93,7 +96,8 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("lazuli.toml");
         let text = "cache_mib = 7\n[blob]\nport = 9\nkeep_alive = 5\n[accounts.mine]\n\
-                    keys = [\"c2VjcmV0\", \"c2VjcmV1\"]\nversioning = true\n";
+                    keys = [\"c2VjcmV0\", \"c2VjcmV1\"]\nversioning = true\n\
+                    [oauth]\nmode = \"basic\"\n[[oauth.roles]]\nrole = \"reader\"\nqueue = \"jobs\"\n";
         std::fs::write(&path, text).unwrap();
         let config = ["--config", path.to_str().unwrap(), "--webPort", "8", "--tableKeepAliveTimeout", "6"];
         let shown = printed(&config);
@@ -104,6 +108,7 @@ mod tests {
         assert_eq!((file.queue.port, file.queue.keep_alive), (Some(10_001), Some(120)));
         assert_eq!((file.table.keep_alive, file.web.port), (Some(6), Some(8)));
         let table = format!("keys = [\"{HIDDEN}\", \"{HIDDEN}\"]\nversioning = true");
+        assert_eq!(file.oauth, toml::from_str::<File>(text).unwrap().oauth);
         assert_eq!(file.accounts["mine"], toml::from_str(&table).unwrap());
     }
 

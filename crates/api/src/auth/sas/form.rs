@@ -17,7 +17,7 @@ use crate::version::Version;
 use crate::wire::date;
 
 /// Parameters that belong to signatures.
-const NAMES: [&str; 36] = [
+pub(super) const NAMES: [&str; 36] = [
     "sv", "ss", "srt", "sr", "sp", "st", "se", "sip", "spr", "si", "sig", "tn", "spk", "srk", "epk", "erk", "rscc",
     "rscd", "rsce", "rscl", "rsct", "skoid", "sktid", "skt", "ske", "sks", "skv", "skdutid", "sduoid", "saoid",
     "suoid", "scid", "sdd", "ses", "srh", "srq",

@@ -1,6 +1,7 @@
 //! Shared access signatures. <https://learn.microsoft.com/rest/api/storageservices/delegate-access-with-shared-access-signature>
 
 mod addresses;
+mod delegated;
 mod form;
 mod policy;
 mod text;
@@ -10,14 +11,17 @@ use std::net::IpAddr;
 use lazuli_engine::Engine;
 use lazuli_engine::clock::Timestamp;
 
+use self::delegated::Delegated;
 use self::form::{Form, Shape};
-use super::accounts::Key;
+use super::accounts::Account;
+use super::bearer::{Identity, Issuer};
 use super::grant::EntityRange;
 use super::peer::Peer;
-use super::rights::{Kind, Letters, Rule};
+use super::rights::{self, Kind, Letters};
 use super::{Asked, failed, matches_any};
 use crate::code::Code;
 use crate::error::Problem;
+use crate::operation::Permission;
 use crate::target::Service;
 use crate::version::Version;
 use crate::wire::date;
@@ -31,6 +35,8 @@ pub struct Signature {
     table: Option<String>,
     encryption_scope: Option<String>,
     overrides: Vec<(&'static str, String)>,
+    /// Who signed, if it was not the account's owner: the signature allows nobody more than its signer may do.
+    delegator: Option<Identity>,
 }
 
 /// How far a signature reaches.
@@ -55,19 +61,31 @@ pub(super) fn version(text: Option<&str>, strict: bool) -> Result<(Version, bool
 /// is not judged yet.
 ///
 /// Refuses `AuthenticationFailed`, `AuthorizationProtocolMismatch` and `AuthorizationSourceIPMismatch`.
-pub(super) async fn verify(keys: &[Key], engine: &Engine, asked: Asked<'_>) -> Result<Signature, Problem> {
+pub(super) async fn verify(
+    account: &Account,
+    issuer: Option<&Issuer>,
+    user: Option<&Identity>,
+    engine: &Engine,
+    asked: Asked<'_>,
+) -> Result<Signature, Problem> {
     let mut form = Form::read(asked.fields, asked.service, asked.strict)?;
-    if form.shape == Shape::Delegated {
-        return Err(failed("User delegation keys are not supported yet."));
-    }
+    let delegated = (form.shape == Shape::Delegated).then(|| Delegated::read(&form, asked.service)).transpose()?;
     let text = text::text(&form, asked)?;
-    if !matches_any(keys, std::slice::from_ref(&text), &form.signature) {
+    let matches = match &delegated {
+        Some(delegated) => matches_any(&delegated.keys(account), std::slice::from_ref(&text), &form.signature),
+        None => matches_any(account.keys(), std::slice::from_ref(&text), &form.signature),
+    };
+    if !matches {
         return Err(failed(&format!("Signature did not match. String to sign used was {text}")));
     }
     policy::complete(&mut form, engine, asked).await?;
     check_time(&form, asked.now)?;
+    let delegator = match delegated {
+        Some(delegated) => Some(delegated.delegator(issuer, user, engine, asked)?),
+        None => None,
+    };
     check_peer(&form, asked.peer)?;
-    Ok(Signature::of(&form, asked.service))
+    Ok(Signature { delegator, ..Signature::of(&form, asked.service) })
 }
 
 fn check_time(form: &Form<'_>, now: Timestamp) -> Result<(), Problem> {
@@ -121,7 +139,13 @@ impl Signature {
             table: of_table.then(|| form.get("tn").to_owned()),
             encryption_scope: form.opt("ses").filter(|_| form.since(Version::V2020_12_06)).map(str::to_owned),
             overrides: overrides.collect(),
+            delegator: None,
         }
+    }
+
+    /// Whether an identity signed it, not the account's owner.
+    pub(super) const fn is_delegated(&self) -> bool {
+        self.delegator.is_some()
     }
 
     /// What it allows.
@@ -151,7 +175,8 @@ impl Signature {
 
     /// Refuses `AuthorizationServiceMismatch`, `AuthorizationResourceTypeMismatch`, `AuthorizationPermissionMismatch`,
     /// and `AuthorizationFailure` for what such a signature never allows.
-    pub(super) fn allows(&self, rule: Rule, service: Service, kind: Kind) -> Result<(), Problem> {
+    pub(super) fn allows(&self, needs: Permission, service: Service, kind: Kind) -> Result<(), Problem> {
+        let rule = rights::rule(needs, service, kind).ok_or_else(|| Problem::new(Code::AuthorizationFailure))?;
         let letters = match &self.reach {
             Reach::Account { services, types } => {
                 let letter = match service {
@@ -172,10 +197,10 @@ impl Signature {
                     .saying(format!("No shared access signature of this kind allows it at the level {kind:?}."))
             })?,
         };
-        if self.letters.suffice(letters) {
-            return Ok(());
+        if !self.letters.suffice(letters) {
+            return Err(Problem::new(Code::AuthorizationPermissionMismatch));
         }
-        Err(Problem::new(Code::AuthorizationPermissionMismatch))
+        self.delegator.as_ref().map_or(Ok(()), |delegator| delegator.allows(needs, kind))
     }
 }
 

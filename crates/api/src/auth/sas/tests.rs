@@ -5,6 +5,7 @@ use lazuli_engine::clock::HeldClock;
 use lazuli_engine::condition::Conditions;
 use lazuli_engine::encryption::DefaultScope;
 use lazuli_engine::properties::Metadata;
+use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
@@ -427,4 +428,34 @@ async fn a_table_s_signature_says_which_entities() {
     let missing =
         Signed::new(Service::Table, &format!("/{DEVELOPMENT_ACCOUNT}/?{query}&sig={}", base64(&[1; 32])), &[]);
     assert_eq!(code(missing.judged(&engine).await), Err(Code::AuthenticationFailed));
+}
+
+proptest! {
+    #[test]
+    fn no_query_lets_in_or_makes_the_parser_panic(
+        pairs in proptest::collection::vec((0..form::NAMES.len() + 3, "[a-z0-9:,/%-]{0,12}"), 0..12),
+        service in 0..2_usize,
+        sig in proptest::bool::ANY,
+    ) {
+        let name = |index: usize| form::NAMES.get(index).copied().unwrap_or("snapshot");
+        let mut query: String = pairs.iter().map(|(index, value)| format!("{}={value}&", name(*index))).collect();
+        if sig {
+            query += &format!("sig={}", base64(&[1; 32]));
+        }
+        let Ok(fields) = Fields::parse(HeaderMap::new(), Some(&query), HeaderCase::default()) else { return Ok(()) };
+        let service = [Service::Blob, Service::Queue][service];
+        let Ok(target) = Target::parse(service, None, "/devstoreaccount1/mycontainer/a/b", &fields) else { return Ok(()) };
+        let Ok(form) = Form::read(&fields, service, false) else { return Ok(()) };
+        let request = Signed {
+            service,
+            method: Method::GET,
+            target,
+            fields: fields.clone(),
+            needs: Permission::Read,
+            now: NOW,
+            peer: Peer::default(),
+        };
+        let _ = text::text(&form, request.asked());
+        let _ = Delegated::read(&form, service).is_ok();
+    }
 }

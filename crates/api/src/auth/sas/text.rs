@@ -5,7 +5,7 @@ use super::form::{Form, Shape};
 use crate::auth::Asked;
 use crate::auth::failed;
 use crate::error::Problem;
-use crate::target::{Resource, Service, Target};
+use crate::target::{Resource, Service};
 use crate::version::Version;
 
 /// Response headers that a signature may set, by their parameters.
@@ -113,11 +113,11 @@ fn resource(form: &Form<'_>, asked: Asked<'_>) -> Result<String, Problem> {
     let account = asked.target.account.as_str();
     let path = match asked.service {
         Service::Blob => blob_path(form, asked)?,
-        Service::Queue => container(asked.target).map(str::to_owned).ok_or_else(elsewhere)?,
+        Service::Queue => asked.target.top().map(str::to_owned).ok_or_else(elsewhere)?,
         Service::Table => {
             let table = form.get("tn");
             // A batch addresses the service; its parts say which table.
-            if container(asked.target).is_some_and(|other| !other.eq_ignore_ascii_case(table)) {
+            if asked.target.top().is_some_and(|other| !other.eq_ignore_ascii_case(table)) {
                 return Err(elsewhere());
             }
             table.to_ascii_lowercase()
@@ -129,16 +129,8 @@ fn resource(form: &Form<'_>, asked: Asked<'_>) -> Result<String, Problem> {
     Ok(format!("/{account}/{path}"))
 }
 
-fn container(target: &Target) -> Option<&str> {
-    match &target.resource {
-        Resource::Service => None,
-        Resource::Container(container) | Resource::Blob(container, _) => Some(container.as_str()),
-        Resource::Queue(queue) | Resource::Messages(queue) | Resource::Message(queue, _) => Some(queue.as_str()),
-    }
-}
-
 fn blob_path(form: &Form<'_>, asked: Asked<'_>) -> Result<String, Problem> {
-    let container = container(asked.target).ok_or_else(elsewhere)?;
+    let container = asked.target.top().ok_or_else(elsewhere)?;
     match (form.get("sr"), &asked.target.resource) {
         ("c", _) => Ok(container.to_owned()),
         ("b" | "bs" | "bv", Resource::Blob(_, blob)) => Ok(format!("{container}/{}", blob.as_str())),

@@ -1,0 +1,194 @@
+//! Identities: bearer tokens, roles, and what identities sign for others.
+
+#![expect(clippy::expect_used, reason = "a test that cannot go on fails loudly")]
+
+use std::time::Duration;
+
+use lazuli_api::auth::accounts::Accounts;
+use lazuli_api::auth::bearer::Issuer;
+use lazuli_api::auth::bearer::roles::{Assignment, Role};
+use lazuli_api::wire::date;
+use lazuli_engine::clock::{Clock as _, SystemClock};
+use lazuli_tests::client::{ACCOUNT, KEY};
+use lazuli_tests::harness::Lazuli;
+use lazuli_tests::process::{Start, within};
+use lazuli_tests::sas::Sas;
+use lazuli_tests::signed::{Answer, Request};
+use lazuli_tests::token::{TENANT, token};
+
+const ANN: &str = "11111111-1111-1111-1111-111111111111";
+const BOB: &str = "33333333-3333-3333-3333-333333333333";
+
+fn assignment(principal: &str, role: Role) -> Assignment {
+    Assignment { principal: Some(principal.to_owned()), ..Assignment::everybody(role) }
+}
+
+/// A server that believes in tokens: who is of the staff reads everywhere, Ann writes photos, Bob delegates.
+async fn start() -> Lazuli {
+    let issuer = Issuer::form_only()
+        .over_plain_http()
+        .with_tenant(TENANT)
+        .with_assignment(assignment("staff", Role::Reader))
+        .with_assignment(Assignment { resource: Some("photos".to_owned()), ..assignment(ANN, Role::Contributor) })
+        .with_assignment(assignment(BOB, Role::Delegator));
+    let accounts = Accounts::default().with(ACCOUNT, &[KEY]).expect("the published account is one");
+    Lazuli::start_admitting(accounts.trusting(issuer)).await
+}
+
+fn token_of(lazuli: &Lazuli, object: &str, groups: &[&str]) -> String {
+    token(object, groups, lazuli.clock.now().unix_seconds())
+}
+
+#[tokio::test]
+async fn roles_say_what_a_token_is_good_for() {
+    let lazuli = start().await;
+    let (photos, others) = (lazuli.container("photos").await, lazuli.container("others").await);
+    let (photo, other) = (photos.blob("a"), others.blob("a"));
+    let ann = token_of(&lazuli, ANN, &[]);
+    let staff = token_of(&lazuli, BOB, &["staff"]);
+    photo.put("one").with_token(&ann).await.expect(201);
+    other.put("one").with_token(&ann).await.refused(403, "AuthorizationPermissionMismatch");
+    other.put("one").await.expect(201);
+    other.get().with_token(&ann).await.refused(403, "AuthorizationPermissionMismatch");
+    for blob in [&photo, &other] {
+        assert_eq!(blob.get().with_token(&staff).await.expect(200).text(), "one");
+        blob.delete().with_token(&staff).await.refused(403, "AuthorizationPermissionMismatch");
+    }
+    photos.request("GET", "&comp=acl").with_token(&ann).await.refused(403, "AuthorizationPermissionMismatch");
+    photos.list("").with_token(&ann).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_token_that_will_not_do_is_answered_with_a_challenge() {
+    let lazuli = start().await;
+    let blob = lazuli.container("photos").await.blob("a");
+    let challenged = |answer: Answer| {
+        let challenge = answer.header("www-authenticate").to_owned();
+        let uri = format!("Bearer authorization_uri=https://login.microsoftonline.com/{TENANT}/oauth2/authorize ");
+        assert!(
+            challenge.starts_with(&uri) && challenge.ends_with("resource_id=https://storage.azure.com"),
+            "{challenge}"
+        );
+    };
+    challenged(blob.get().unsigned().await.refused(401, "NoAuthenticationInformation"));
+    let late = token(ANN, &[], lazuli.clock.now().unix_seconds() - 7200);
+    for token in ["x", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", &late] {
+        challenged(blob.get().with_token(token).await.refused(401, "InvalidAuthenticationInfo"));
+    }
+    let ann = token_of(&lazuli, ANN, &[]);
+    blob.get().with_token(&ann).header("x-ms-version", "2017-07-29").await.refused(403, "AuthenticationFailed");
+    let deaf = Lazuli::start().await;
+    let refused = deaf.existing("photos").blob("a").get().with_token(&ann).await;
+    assert!(refused.refused(401, "InvalidAuthenticationInfo").header("www-authenticate").contains("/common/"));
+}
+
+/// Asks for a key that holds for a day.
+fn key_request(lazuli: &Lazuli) -> Request {
+    let day = |days: u64| date::iso8601(lazuli.clock.now().after(Duration::from_secs(days * 24 * 60 * 60)));
+    let body = format!("<KeyInfo><Start>{}</Start><Expiry>{}</Expiry></KeyInfo>", day(0), day(1));
+    lazuli.client().request("POST", format!("/{ACCOUNT}/?restype=service&comp=userdelegationkey")).body(body)
+}
+
+/// The text of an element of an answer; empty if it is not there.
+fn element(answer: &Answer, name: &str) -> String {
+    let text = answer.text();
+    let rest = text.split(&format!("<{name}>")).nth(1);
+    rest.and_then(|rest| rest.split("</").next()).unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn what_an_identity_signs_allows_what_the_identity_may() {
+    let lazuli = start().await;
+    let blob = lazuli.container("photos").await.blob("a");
+    blob.put("one").await.expect(201);
+    key_request(&lazuli).await.refused(403, "AuthenticationFailed");
+    let sas = Sas::account("r", "b", "s").query();
+    key_request(&lazuli).with_sas(&sas).await.refused(403, "AuthorizationFailure");
+    let ann = key_request(&lazuli).with_token(&token_of(&lazuli, ANN, &[])).await;
+    ann.refused(403, "AuthorizationPermissionMismatch");
+
+    // Bob may delegate and is of the staff, whose members read.
+    let key = key_request(&lazuli).with_token(&token_of(&lazuli, BOB, &["staff"])).await.expect(200);
+    assert_eq!(element(&key, "SignedOid"), BOB);
+    assert_eq!(element(&key, "SignedTid"), TENANT);
+    assert_eq!(element(&key, "SignedService"), "b");
+    let signed = |permissions: &str, version: &'static str| {
+        Sas::blob("photos", "a", permissions).with("sv", version).delegated(|name| element(&key, name))
+    };
+    for version in ["2020-12-06", "2024-11-04", "2025-07-05"] {
+        assert_eq!(blob.get().with_sas(&signed("rw", version)).await.expect(200).text(), "one");
+    }
+    let writing = signed("rw", "2024-11-04");
+    blob.put("two").with_sas(&writing).await.refused(403, "AuthorizationPermissionMismatch");
+    blob.get().with_sas(&signed("w", "2024-11-04")).await.refused(403, "AuthorizationPermissionMismatch");
+    let forged = writing.replace("skoid=33", "skoid=34");
+    blob.get().with_sas(&forged).await.refused(403, "AuthenticationFailed");
+    let stretched = writing.replace("skv=", "skv=2025%2D07%2D05&x=");
+    blob.get().with_sas(&stretched).await.refused(403, "AuthenticationFailed");
+
+    // A later token of Bob's says that he left the staff.
+    key_request(&lazuli).with_token(&token_of(&lazuli, BOB, &[])).await.expect(200);
+    blob.get().with_sas(&writing).await.refused(403, "AuthorizationPermissionMismatch");
+
+    lazuli.clock.advance(Duration::from_secs(25 * 60 * 60));
+    blob.get().with_sas(&writing).await.refused(403, "AuthenticationFailed");
+}
+
+#[tokio::test]
+async fn what_is_signed_for_one_user_is_used_by_that_user() {
+    let lazuli = start().await;
+    let blob = lazuli.container("photos").await.blob("a");
+    blob.put("one").await.expect(201);
+    let key = key_request(&lazuli).with_token(&token_of(&lazuli, BOB, &["staff"])).await.expect(200);
+    let sas = Sas::blob("photos", "a", "r").with("sv", "2025-07-05").with("sduoid", ANN);
+    let query = sas.delegated(|name| element(&key, name));
+    let (ann, bob) = (token_of(&lazuli, ANN, &[]), token_of(&lazuli, BOB, &[]));
+    blob.get().with_sas(&query).with_token(&ann).await.expect(200);
+    blob.get().with_sas(&query).with_token(&bob).await.refused(403, "AuthenticationFailed");
+    blob.get().with_sas(&query).with_token("x").await.refused(401, "InvalidAuthenticationInfo");
+    blob.get().with_sas(&query).await.refused(403, "AuthenticationFailed");
+}
+
+#[tokio::test]
+async fn a_key_is_asked_for_in_order() {
+    let lazuli = start().await;
+    let bob = token_of(&lazuli, BOB, &[]);
+    let ask = |body: &str| key_request(&lazuli).body(body.to_owned()).with_token(&bob);
+    ask("").await.refused(400, "InvalidXmlDocument");
+    ask("<KeyInfo></KeyInfo>").await.refused(400, "MissingRequiredXmlNode");
+    ask("<KeyInfo><Expiry>2999-01-01</Expiry></KeyInfo>").await.refused(400, "InvalidXmlNodeValue");
+    ask("<KeyInfo><Expiry>never</Expiry></KeyInfo>").await.refused(400, "InvalidXmlNodeValue");
+    let old = key_request(&lazuli).header("x-ms-version", "2018-03-28").with_token(&bob);
+    old.await.refused(400, "InvalidHeaderValue");
+}
+
+#[tokio::test]
+async fn accounts_and_roles_follow_their_file_without_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("lazuli.toml");
+    let write = |text: &str| std::fs::write(&config, text).unwrap();
+    let reader = format!("[oauth]\nmode = \"basic\"\n[[oauth.roles]]\nprincipal = \"{ANN}\"\nrole = \"reader\"\n");
+    write(&format!("[accounts]\n{ACCOUNT} = {{}}\n{reader}"));
+    let start = Start::bare().argument("--location").argument(directory.path().join("data"));
+    let free = ["--blobPort", "0", "--queuePort", "0", "--tablePort", "0", "--config"];
+    let server = free.into_iter().fold(start, Start::argument).argument(&config).ready().await;
+    let container = server.service().container("photos").await;
+    let blob = container.blob("a");
+    blob.put("one").await.expect(201);
+    let ann = token(ANN, &[], SystemClock.now().unix_seconds());
+    blob.get().with_token(&ann).await.expect(200);
+    blob.put("two").with_token(&ann).await.refused(403, "AuthorizationPermissionMismatch");
+
+    write(&format!("[accounts]\n{ACCOUNT} = {{}}\n{}", reader.replace("reader", "contributor")));
+    server.logged(&["accounts and roles were read again"]).await;
+    blob.put("two").with_token(&ann).await.expect(201);
+
+    // A fault in the file changes nothing.
+    write("[accounts]\nnobody = [");
+    server.logged(&["accounts and roles stay as they are"]).await;
+    blob.get().await.expect(200);
+
+    write(&format!("[accounts]\n{ACCOUNT} = [\"AAAA\"]\n"));
+    within("the other key", async { while blob.get().await.code() != "AuthenticationFailed" {} }).await;
+    blob.get().with_token(&ann).await.refused(401, "InvalidAuthenticationInfo");
+}
