@@ -1,5 +1,6 @@
 //! What goes wrong on the way of a request, and what is said about it.
 
+use http::StatusCode;
 use lazuli_engine::{Error, Refusal, store::StoreError};
 
 use crate::code::Code;
@@ -10,6 +11,8 @@ use crate::wire::{date, etag};
 pub struct Problem {
     /// The code.
     pub code: Code,
+    /// Another status than the code's, of a code that goes with several.
+    pub status: Option<StatusCode>,
     /// Whether the status is 304: a read whose sender's copy is still good.
     pub not_modified: bool,
     /// Says more than the code's own message: names the header, parameter or field.
@@ -23,7 +26,12 @@ pub struct Problem {
 impl Problem {
     /// A problem that its code describes well enough.
     pub const fn new(code: Code) -> Self {
-        Self { code, not_modified: false, message: None, details: Vec::new(), headers: Vec::new() }
+        Self { code, status: None, not_modified: false, message: None, details: Vec::new(), headers: Vec::new() }
+    }
+
+    /// The status of the answer.
+    pub fn status(&self) -> StatusCode {
+        if self.not_modified { StatusCode::NOT_MODIFIED } else { self.status.unwrap_or(self.code.status()) }
     }
 
     /// A problem with words of its own.

@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, Stream, StreamExt, TryStreamExt};
+use http::Method;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
-use http::{Method, StatusCode};
 use lazuli_engine::Error;
 use lazuli_engine::blob::content::Reader;
 use lazuli_engine::clock::Timestamp;
@@ -116,8 +116,7 @@ impl Stamp {
     }
 
     fn refusal(&self, problem: &Problem) -> Answer {
-        let status = if problem.not_modified { StatusCode::NOT_MODIFIED } else { problem.code.status() };
-        let mut answer = Answer::new(status).header("x-ms-error-code", problem.code.name());
+        let mut answer = Answer::new(problem.status()).header("x-ms-error-code", problem.code.name());
         for (name, value) in &problem.headers {
             answer = answer.header(name, value);
         }
@@ -201,6 +200,7 @@ impl Stream for Outgoing {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
+    use http::StatusCode;
     use http_body_util::BodyExt;
     use lazuli_engine::Refusal;
     use lazuli_engine::etag::Etag;

@@ -2,20 +2,15 @@
 //! shrinks.
 
 use crate::error::Problem;
-use crate::operation::Permission::{Add, Create, Delegate, Own, Protect, Read, Write};
+use crate::operation::Permission::{Create, Delegate, Own, Protect, Read, Write};
 use crate::operation::{Body, Operation, Permission};
-use crate::route::Marker::{Header, HeaderIs, HeaderIsNot, NoQuery, Query};
+use crate::route::Marker::{Header, NoQuery, Query};
 use crate::route::{Route, Verb};
 
 const GET: &[Verb] = &[Verb::Get];
 const PUT: &[Verb] = &[Verb::Put];
 const POST: &[Verb] = &[Verb::Post];
 const DELETE: &[Verb] = &[Verb::Delete];
-
-const SOURCE: &str = "x-ms-copy-source";
-const SYNC: &str = "x-ms-requires-sync";
-const KIND: &str = "x-ms-blob-type";
-const PAGE_WRITE: &str = "x-ms-page-write";
 
 macro_rules! missing {
     ($($constant:ident $name:literal $needs:expr;)*) => {
@@ -26,18 +21,11 @@ macro_rules! missing {
 missing! {
     GET_DELEGATION_KEY "Service_GetUserDelegationKey" Delegate;
     RENAME_CONTAINER "Container_Rename" Own;
-    COPY "Blob_StartCopyFromURL" Create;
-    COPY_SYNC "Blob_CopyFromURL" Create;
-    COPY_ABORT "Blob_AbortCopyFromURL" Write;
     SET_TIER "Blob_SetTier" Write;
     SET_EXPIRY "Blob_SetExpiry" Write;
     SET_IMMUTABILITY "Blob_SetImmutabilityPolicy" Protect;
     DELETE_IMMUTABILITY "Blob_DeleteImmutabilityPolicy" Protect;
     SET_LEGAL_HOLD "Blob_SetLegalHold" Protect;
-    PUT_FROM_URL "BlockBlob_PutBlobFromUrl" Create;
-    PUT_BLOCK_FROM_URL "BlockBlob_StageBlockFromURL" Create;
-    APPEND_FROM_URL "AppendBlob_AppendBlockFromUrl" Add;
-    PUT_PAGE_FROM_URL "PageBlob_UploadPagesFromURL" Write;
     PAGE_RANGES_DIFF "PageBlob_GetPageRangesDiff" Read;
     COPY_INCREMENTAL "PageBlob_CopyIncremental" Create;
 }
@@ -46,19 +34,11 @@ missing! {
 pub(super) const ROUTES: &[Route] = &[
     Route::service(POST, "service", "userdelegationkey", &GET_DELEGATION_KEY),
     Route::container(PUT, "rename", &[], &RENAME_CONTAINER),
-    // A copy says so by its source; only a new block blob may have both a source and a type.
-    Route::blob(PUT, "", &[Header(SOURCE), HeaderIs(KIND, "BlockBlob")], &PUT_FROM_URL),
-    Route::blob(PUT, "", &[Header(SOURCE), HeaderIsNot(KIND, "BlockBlob"), HeaderIs(SYNC, "true")], &COPY_SYNC),
-    Route::blob(PUT, "", &[Header(SOURCE), HeaderIsNot(KIND, "BlockBlob"), HeaderIsNot(SYNC, "true")], &COPY),
-    Route::blob(PUT, "copy", &[], &COPY_ABORT),
     Route::blob(PUT, "tier", &[], &SET_TIER),
     Route::blob(PUT, "expiry", &[], &SET_EXPIRY),
     Route::blob(PUT, "immutabilityPolicies", &[], &SET_IMMUTABILITY),
     Route::blob(DELETE, "immutabilityPolicies", &[], &DELETE_IMMUTABILITY),
     Route::blob(PUT, "legalhold", &[], &SET_LEGAL_HOLD),
-    Route::blob(PUT, "block", &[Header(SOURCE)], &PUT_BLOCK_FROM_URL),
-    Route::blob(PUT, "appendblock", &[Header(SOURCE)], &APPEND_FROM_URL),
-    Route::blob(PUT, "page", &[HeaderIs(PAGE_WRITE, "update"), Header(SOURCE)], &PUT_PAGE_FROM_URL),
     Route::blob(GET, "pagelist", &[Query("prevsnapshot")], &PAGE_RANGES_DIFF),
     Route::blob(GET, "pagelist", &[NoQuery("prevsnapshot"), Header("x-ms-previous-snapshot-url")], &PAGE_RANGES_DIFF),
     Route::blob(PUT, "incrementalcopy", &[], &COPY_INCREMENTAL),

@@ -14,7 +14,7 @@ use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::{HeaderIs, NoHeader};
 use crate::route::{Route, Verb};
 use crate::version::Version;
-use crate::wire::{condition, date, digest, etag, kind, lease, metadata, page, part, properties, tags, unbuilt};
+use crate::wire::{condition, copy, date, digest, etag, kind, lease, metadata, page, part, properties, tags, unbuilt};
 
 const GET_HEAD: &[Verb] = &[Verb::Get, Verb::Head];
 const PUT: &[Verb] = &[Verb::Put];
@@ -139,6 +139,7 @@ pub(super) fn described(answer: Answer, blob: &BlobView) -> Answer {
         .header_opt("x-ms-tag-count", (blob.tags > 0).then(|| blob.tags.to_string()));
     let answer = kind::onto(answer, blob.kind);
     let answer = metadata::onto(properties::onto(answer, &blob.http), &blob.metadata);
+    let answer = copy::onto(answer, blob.copy.as_ref());
     let answer = part::version_onto(answer, blob.version);
     if blob.part != Part::Base {
         return answer;
