@@ -70,6 +70,17 @@ pub fn source(engine: &Engine, on: &OnBlob) -> Result<BlobView, Error> {
     })
 }
 
+/// A copy, before its source on another server is asked: whether its target would refuse it now. The answer is not
+/// binding.
+pub fn check(engine: &Engine, target: &OnBlob, kind: CopyKind) -> Result<(), Error> {
+    engine.read(|view| {
+        let place = state::place(view, target)?;
+        // The source may be of any kind that the target's is.
+        let like = place.blob.as_ref().filter(|_| kind == CopyKind::Start).map_or(BlobKind::Block, |blob| blob.kind);
+        admit_target(view, target, &place, kind, like).map(|_| ())
+    })
+}
+
 /// Copy Blob, Copy Blob From URL and Put Blob From URL, of a source on this server.
 ///
 /// Takes properties, metadata, the committed block list with its ids, sequence number and count of appended blocks; not

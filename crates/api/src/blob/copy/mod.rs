@@ -4,6 +4,7 @@ mod origin;
 mod parts;
 
 use http::StatusCode;
+use lazuli_engine::Refusal;
 use lazuli_engine::blob::copy::{self, CopyKind, CopyRequest, Fetched, SYNC_BYTES_MAX};
 use lazuli_engine::blob::copying::CopyStatus;
 use lazuli_engine::blob::kind::BlobKind;
@@ -67,6 +68,7 @@ async fn start(call: Call) -> Result<Answer, Problem> {
             Ok(copy_answer(copied, id, CopyStatus::Success))
         }
         Place::Remote(ask) => {
+            copy::check(&call.engine, &target, CopyKind::Start).map_err(refused)?;
             let source = origin::describe(&call, ask).await?;
             if source.kind.is_like(BlobKind::Page { sequence: 0 }) {
                 return Err(Problem::not_implemented("Copy Blob of a page blob of another server"));
@@ -217,7 +219,12 @@ async fn copied(
             Ok((copied.map_err(refused)?, None))
         }
         place => {
-            let mut opened = origin::open(call, &place, None, bytes_max).await?;
+            copy::check(&call.engine, &target, request.kind).map_err(refused)?;
+            let opened = origin::open(call, &place, None, bytes_max).await;
+            let mut opened = opened.map_err(|problem| match problem.code {
+                Code::RequestBodyTooLarge if request.kind == CopyKind::Sync => refused(Refusal::SourceTooLarge.into()),
+                _ => problem,
+            })?;
             let (http, metadata) = (std::mem::take(&mut opened.http), std::mem::take(&mut opened.metadata));
             let content = opened.stage(call, checks, false).await?;
             let crc64 = content.crc64();
