@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures_util::future::join_all;
 use lazuli_tests::client::ACCOUNT;
 use lazuli_tests::harness::{Blob, Container, Lazuli};
+use lazuli_tests::sas::Sas;
 use lazuli_tests::signed::Request;
 use md5::{Digest as _, Md5};
 
@@ -362,4 +363,124 @@ async fn of_many_conditional_copies_to_one_name_one_wins() {
     }
     assert_eq!(winners.len(), 1);
     assert_eq!(target.get().await.expect(200).text(), format!("racer {}", winners[0]));
+}
+
+#[tokio::test]
+async fn an_append_takes_its_block_from_a_source() {
+    let (lazuli, container) = photos().await;
+    let (source, log) = (container.blob("source"), container.blob("log"));
+    source.put("hello world").await.expect(201);
+    log.request("PUT", "").header("x-ms-blob-type", "AppendBlob").await.expect(201);
+    let append = || log.request("PUT", "?comp=appendblock").header("x-ms-copy-source", url(&lazuli, &source));
+    let first = append().header("x-ms-source-content-md5", md5(b"hello world")).await.expect(201);
+    assert_eq!((first.header("x-ms-blob-append-offset"), first.header("x-ms-blob-committed-block-count")), ("0", "1"));
+    let part = append().header("x-ms-source-range", "bytes=5-").header("x-ms-blob-condition-appendpos", "11");
+    assert_eq!(part.await.expect(201).header("x-ms-blob-append-offset"), "11");
+    assert_eq!(log.get().await.expect(200).text(), "hello world world");
+    let stale = append().header("x-ms-blob-condition-appendpos", "1");
+    stale.await.refused(412, "AppendPositionConditionNotMet");
+    append().header("x-ms-blob-condition-maxsize", "20").await.refused(412, "MaxBlobSizeConditionNotMet");
+    append().header("x-ms-source-content-crc64", "AAAAAAAAAAA=").await.refused(400, "Crc64Mismatch");
+    append().header("x-ms-source-if-none-match", "*").await.refused(412, "SourceConditionNotMet");
+    append().header("x-ms-source-range", "bytes=11-").await.refused(416, "InvalidRange");
+    let absent = append().header("x-ms-copy-source", url(&lazuli, &container.blob("absent")));
+    absent.await.refused(404, "CannotVerifyCopySource");
+    source
+        .request("PUT", "?comp=appendblock")
+        .header("x-ms-copy-source", url(&lazuli, &log))
+        .await
+        .refused(409, "InvalidBlobType");
+}
+
+#[tokio::test]
+async fn pages_are_taken_from_a_source() {
+    let (lazuli, container) = photos().await;
+    let (source, disk) = (container.blob("source"), container.blob("disk"));
+    let bytes: Vec<u8> = (0..2048u32).flat_map(u32::to_le_bytes).collect();
+    source.put(bytes.clone()).await.expect(201);
+    let create =
+        disk.request("PUT", "").header("x-ms-blob-type", "PageBlob").header("x-ms-blob-content-length", "4096");
+    create.header("x-ms-blob-sequence-number", "5").await.expect(201);
+    let put = |pages: &str, range: &str| {
+        let put = disk.request("PUT", "?comp=page").header("x-ms-page-write", "update").header("x-ms-range", pages);
+        put.header("x-ms-copy-source", url(&lazuli, &source)).header("x-ms-source-range", range)
+    };
+    let done = put("bytes=512-1535", "bytes=100-1123").header("x-ms-if-sequence-number-eq", "5").await.expect(201);
+    assert_eq!(done.header("x-ms-blob-sequence-number"), "5");
+    let read = disk.get().header("range", "bytes=512-1535").await.expect(206);
+    assert_eq!(read.body, bytes[100..1124]);
+    put("bytes=512-1535", "bytes=0-511").await.refused(400, "InvalidHeaderValue");
+    put("bytes=512-1535", "").await.refused(400, "MissingRequiredHeader");
+    put("bytes=4096-4607", "bytes=0-511").await.refused(416, "InvalidPageRange");
+    let stale = put("bytes=0-511", "bytes=0-511").header("x-ms-if-sequence-number-lt", "5");
+    stale.await.refused(412, "SequenceNumberConditionNotMet");
+    let wrong = put("bytes=0-511", "bytes=0-511").header("x-ms-source-content-md5", md5(b"other"));
+    wrong.await.refused(400, "Md5Mismatch");
+}
+
+#[tokio::test]
+async fn append_and_page_blobs_are_copied_with_what_only_they_have() {
+    let (lazuli, container) = photos().await;
+    let (log, disk, target) = (container.blob("log"), container.blob("disk"), container.blob("target"));
+    log.request("PUT", "").header("x-ms-blob-type", "AppendBlob").await.expect(201);
+    for block in ["one", "two"] {
+        log.request("PUT", "?comp=appendblock").body(block).await.expect(201);
+    }
+    let create =
+        disk.request("PUT", "").header("x-ms-blob-type", "PageBlob").header("x-ms-blob-content-length", "1024");
+    create.header("x-ms-blob-sequence-number", "7").await.expect(201);
+    let write =
+        disk.request("PUT", "?comp=page").header("x-ms-page-write", "update").header("x-ms-range", "bytes=512-1023");
+    write.body("p".repeat(512)).await.expect(201);
+
+    Way::Start.request(&target, &url(&lazuli, &log)).header("x-ms-seal-blob", "true").await.expect(202);
+    let head = target.head().await.expect(200);
+    assert_eq!((head.header("x-ms-blob-committed-block-count"), head.header("x-ms-blob-sealed")), ("2", "true"));
+    Way::Start.request(&target, &url(&lazuli, &log)).await.expect(202);
+    for blob in [&log, &target] {
+        blob.request("PUT", "?comp=appendblock").body(blob.name().to_owned()).await.expect(201);
+        assert_eq!(blob.get().await.text(), format!("onetwo{}", blob.name()), "each goes on by itself");
+    }
+    Way::Start.request(&target, &url(&lazuli, &disk)).await.refused(409, "InvalidBlobType");
+    Way::Sync.request(&container.blob("new"), &url(&lazuli, &log)).await.refused(409, "InvalidSourceBlobType");
+
+    let copy = container.blob("copy");
+    Way::Start.request(&copy, &url(&lazuli, &disk)).await.expect(202);
+    assert_eq!(copy.head().await.header("x-ms-blob-sequence-number"), "7");
+    let write =
+        copy.request("PUT", "?comp=page").header("x-ms-page-write", "update").header("x-ms-range", "bytes=0-511");
+    write.body("q".repeat(512)).await.expect(201);
+    assert_eq!(copy.get().await.text(), "q".repeat(512) + &"p".repeat(512));
+    assert_eq!(disk.get().await.text(), "\0".repeat(512) + &"p".repeat(512));
+    Way::Put.request(&container.blob("flat"), &url(&lazuli, &disk)).await.expect(201);
+    let flat = container.blob("flat").get().await.expect(200);
+    assert_eq!((flat.text(), flat.header("x-ms-blob-type")), ("\0".repeat(512) + &"p".repeat(512), "BlockBlob"));
+}
+
+#[tokio::test]
+async fn a_snapshot_or_version_is_a_source_and_who_may_read_it_copies_it() {
+    let (lazuli, container) = photos().await;
+    let blob = container.blob("a");
+    blob.put("old").await.expect(201);
+    let at = blob.request("PUT", "?comp=snapshot").await.expect(201).header("x-ms-snapshot").to_owned();
+    blob.put("new").await.expect(201);
+    let snapshot = format!("{}?snapshot={at}", url(&lazuli, &blob));
+    let copied = Way::Start.request(&blob, &snapshot).await.expect(202);
+    assert_eq!(blob.get().await.expect(200).text(), "old");
+    assert_eq!(blob.head().await.header("x-ms-copy-source"), snapshot);
+    assert_eq!(copied.header("x-ms-copy-status"), "success");
+    for way in WAYS {
+        let absent = format!("{}?snapshot=2020-01-01T00:00:00.0000000Z", url(&lazuli, &blob));
+        way.request(&blob, &absent).await.refused(404, "CannotVerifyCopySource");
+        let wrong = format!("{}?snapshot=yesterday", url(&lazuli, &blob));
+        way.request(&blob, &wrong).await.refused(400, "InvalidQueryParameterValue");
+        let signed = format!("{}?{}", url(&lazuli, &blob), Sas::blob("photos", "a", "r").query());
+        way.request(&container.blob("b"), &signed).await.expect(way.status());
+        let write_only = format!("{}?{}", url(&lazuli, &blob), Sas::blob("photos", "a", "w").query());
+        way.request(&container.blob("b"), &write_only).await.refused(403, "CannotVerifyCopySource");
+        let tags = way.request(&container.blob("b"), &signed).header("x-ms-copy-source-tag-option", "COPY");
+        if way != Way::Start {
+            tags.await.refused(403, "CannotVerifyCopySource");
+        }
+    }
 }
