@@ -3,7 +3,8 @@
 
 use lazuli_engine::rows::codec::{Row, decode, encode};
 use lazuli_engine::rows::{
-    blob, container, due, layer, list, message, page, payload, place, queue, refs, segment, service, span, staging, tally,
+    blob, container, copy, due, layer, list, message, page, payload, place, queue, refs, segment, service, span, staging,
+    tally,
 };
 use lazuli_engine::store::{Space, StoreError, VALUE_BYTES_MAX};
 use libfuzzer_sys::fuzz_target;
@@ -13,6 +14,7 @@ fuzz_target!(|data: &[u8]| {
     check::<blob::BlobRow>(Space::Blobs, data);
     check::<container::ContainerRow>(Space::Containers, data);
     check::<due::DueRow>(Space::Due, data);
+    check::<copy::CopyRow>(Space::Copies, data);
     check::<container::DeletedContainerRow>(Space::DeletedContainers, data);
     check::<layer::DeletedRow>(Space::Deleted, data);
     check::<layer::SweepRow>(Space::Sweeps, data);

@@ -9,6 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use lazuli_api::auth::accounts::{Accounts, Rules};
+use lazuli_api::copier::Copier;
+use lazuli_api::remote::Remote;
 use lazuli_api::serve::{App, Options, filter};
 use lazuli_api::target;
 use lazuli_engine::Engine;
@@ -18,9 +20,12 @@ use lazuli_engine::policy::{AccountPolicy, Policies};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::client::{ACCOUNT, KEY};
+use crate::client::{ACCOUNT, Credentials, KEY};
 use crate::queues::Queues;
 use crate::signed::{Client, Request, encode};
+
+/// A second account of servers in this process, with the same key.
+pub const OTHER_ACCOUNT: &str = "other";
 
 /// A server in this process: engine in memory, held clock, free port, development account. Dropped, it stops.
 pub struct Lazuli {
@@ -30,6 +35,7 @@ pub struct Lazuli {
     service: Service,
     queues: Queues,
     tasks: Vec<JoinHandle<()>>,
+    _copier: Copier,
 }
 
 impl Lazuli {
@@ -40,7 +46,9 @@ impl Lazuli {
 
     /// Starts it with an account that lets clients in by `rules`.
     pub async fn start_with(rules: Rules) -> Self {
-        Self::start_admitting(Accounts::default().with_rules(ACCOUNT, &[KEY], rules).expect("an account")).await
+        let accounts = Accounts::default().with_rules(ACCOUNT, &[KEY], rules);
+        let accounts = accounts.and_then(|accounts| accounts.with(OTHER_ACCOUNT, &[KEY])).expect("both are accounts");
+        Self::start_admitting(accounts).await
     }
 
     /// Starts it for those who may come in, the development account among them.
@@ -48,11 +56,12 @@ impl Lazuli {
         let clock = Arc::new(HeldClock::at(SystemClock.now()));
         let engine = Engine::memory(Arc::clone(&clock) as _).await.expect("memory can be opened");
         let app = app_in_memory(engine.clone(), Arc::clone(&clock), accounts);
+        let copier = Copier::start(engine.clone(), app.remote.clone());
         let (blobs, blob_task) = serve(&app, target::Service::Blob).await;
         let (queues, queue_task) = serve(&app, target::Service::Queue).await;
         let service = Service::new(Client::new(blobs, Arc::clone(&clock) as _));
         let queues = Queues::new(Client::new(queues, Arc::clone(&clock) as _));
-        Self { clock, engine, service, queues, tasks: vec![blob_task, queue_task] }
+        Self { clock, engine, service, queues, tasks: vec![blob_task, queue_task], _copier: copier }
     }
 
     /// Its queue service.
@@ -88,7 +97,7 @@ impl Drop for Lazuli {
 
 /// The one place that knows how the parts are put together.
 fn app_in_memory(engine: Engine, clock: Arc<HeldClock>, accounts: Accounts) -> Arc<App> {
-    Arc::new(App { engine, accounts, clock, options: Options::default() })
+    Arc::new(App { engine, accounts, clock, options: Options::default(), remote: Remote::default() })
 }
 
 async fn serve(app: &Arc<App>, service: target::Service) -> (SocketAddr, JoinHandle<()>) {
@@ -102,12 +111,19 @@ async fn serve(app: &Arc<App>, service: target::Service) -> (SocketAddr, JoinHan
 #[derive(Clone)]
 pub struct Service {
     client: Client,
+    account: &'static str,
 }
 
 impl Service {
     /// The service that `client` speaks to.
     pub const fn new(client: Client) -> Self {
-        Self { client }
+        Self { client, account: ACCOUNT }
+    }
+
+    /// The service of [`OTHER_ACCOUNT`].
+    pub fn of_other(&self) -> Self {
+        let credentials = Credentials::new(OTHER_ACCOUNT, KEY).expect("the published key is one");
+        Self { client: self.client.clone().with_credentials(credentials), account: OTHER_ACCOUNT }
     }
 
     /// The client.
@@ -124,7 +140,7 @@ impl Service {
 
     /// A container that is there already, or not yet.
     pub fn existing(&self, name: &str) -> Container {
-        Container { client: self.client.clone(), path: format!("/{ACCOUNT}/{name}") }
+        Container { client: self.client.clone(), path: format!("/{}/{name}", self.account) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The body of a request on its way in: bounded, timed, checked.
 
 use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -72,7 +73,8 @@ async fn drain(mut rest: Chunks) {
 
 /// A body that was admitted by its headers and not read yet: a client that waits for `100 Continue` still does.
 pub(crate) struct Incoming {
-    chunks: Chunks,
+    /// The lock is never waited for; it lets others look at the request between two polls.
+    chunks: Mutex<Chunks>,
     announced: Option<u64>,
     bytes_max: u64,
     received: u64,
@@ -101,6 +103,7 @@ impl Incoming {
         version: Version,
         idle: Duration,
     ) -> Result<Self, Problem> {
+        let chunks = Mutex::new(chunks);
         let (bytes_max, content) = match body {
             Body::None => return Ok(Self { chunks, announced: None, bytes_max: 0, received: 0, idle, message: None }),
             Body::Xml { .. } if fields.has_header(structured::BODY) => {
@@ -154,7 +157,8 @@ impl Incoming {
 
     /// The next bytes as they were sent.
     async fn receive(&mut self) -> Result<Option<Bytes>, Problem> {
-        let next = tokio::time::timeout(self.idle, self.chunks.next()).await;
+        let chunks = self.chunks.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let next = tokio::time::timeout(self.idle, chunks.next()).await;
         match next.map_err(|_| Problem::new(Code::OperationTimedOut))? {
             Some(Ok(chunk)) => {
                 self.received = self.received.saturating_add(u64::try_from(chunk.len()).unwrap_or(u64::MAX));

@@ -51,14 +51,18 @@ codes! {
     BlockCountExceedsLimit 409 "The uncommitted block count cannot exceed the maximum limit of 100,000 blocks.";
     BlockListTooLong 400 "The block list may not contain more than 50,000 blocks.";
     BothCrc64AndMd5HeaderPresent 400 "Both x-ms-content-crc64 and Content-MD5 are present; send one.";
+    BothUserTagsAndSourceTagsCopyPresentException 400 "x-ms-tags and the tag option COPY are both present; send one.";
+    CannotVerifyCopySource 404 "Could not verify the copy source. See the source's error code.";
     ConditionHeadersNotSupported 400 "Condition headers are not supported.";
     ConditionNotMet 412 "The condition specified using HTTP conditional header(s) is not met.";
     ContainerAlreadyExists 409 "The specified container already exists.";
     ContainerNotFound 404 "The specified container does not exist.";
     CorsPreflightFailure 403 "CORS is not enabled for the service, or no rule of it matches the request.";
+    CopyIdMismatch 409 "The specified copy ID did not match the copy ID for the pending copy operation.";
     Crc64Mismatch 400 "The CRC64 value specified in the request did not match the CRC64 value calculated by the server.";
     EmptyMetadataKey 400 "The key for one of the metadata key-value pairs is empty.";
     ErrorProcessingQueryExpression 400 "The query expression cannot be processed.";
+    InfiniteLeaseDurationRequired 412 "The lease ID matched, but the specified lease must be an infinite-duration lease.";
     InsufficientAccountPermissions 403 "The account being accessed does not have sufficient permissions to execute this operation.";
     InsufficientStorage 507 "The server has too little disk space left to store more data. Reads and deletes still work.";
     InternalError 500 "The server encountered an internal error. Please retry the request.";
@@ -78,6 +82,8 @@ codes! {
     InvalidRange 416 "The range specified is invalid for the current size of the resource.";
     InvalidResourceName 400 "The specified resource name contains invalid characters.";
     InvalidTag 400 "The tags specified are invalid.";
+    InvalidSourceBlobType 409 "The copy source blob type is invalid for this operation.";
+    InvalidSourceBlobUrl 409 "The source URL for incremental copy or the copy operation is invalid.";
     InvalidUri 400 "The requested URI does not represent any resource on the server.";
     InvalidXmlDocument 400 "XML specified is not syntactically valid.";
     InvalidXmlNodeValue 400 "The value for one of the XML nodes is not in the correct format.";
@@ -105,6 +111,7 @@ codes! {
     MissingRequiredXmlNode 400 "A required XML node is not specified in the request body.";
     MultipleConditionHeadersNotSupported 400 "Multiple condition headers are not supported.";
     NoAuthenticationInformation 401 "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.";
+    NoPendingCopyOperation 409 "There is currently no pending copy operation.";
     NotImplemented 501 "The requested operation is not implemented on the specified resource.";
     OperationNotAllowedOnRootBlob 403 "The specified operation is not allowed on root blob.";
     OperationTimedOut 500 "The operation could not be completed within the permitted time.";
@@ -117,6 +124,7 @@ codes! {
     PermanentDeleteNotEnabled 409 "Permanent delete is not enabled for the storage account.";
     PreviousSnapshotCannotBeNewer 400 "The prevsnapshot query parameter value cannot be newer than snapshot query parameter value.";
     PreviousSnapshotNotFound 409 "The previous snapshot is not found.";
+    PendingCopyOperation 409 "There is currently a pending copy operation.";
     RequestBodyTooLarge 413 "The request body is too large and exceeds the maximum permissible limit.";
     RequestForbiddenByContainerEncryptionPolicy 403 "The request is forbidden by the container encryption policy.";
     RequestUrlFailedToParse 400 "The url in the request could not be parsed.";
@@ -126,6 +134,8 @@ codes! {
     ServerBusy 503 "The server is currently unable to receive requests. Please retry your request.";
     UnauthorizedBlobOverwrite 403 "This request is not authorized to perform blob overwrites.";
     SnapshotsPresent 409 "This operation is not permitted because the blob has snapshots.";
+    SourceConditionNotMet 412 "The source condition specified using HTTP conditional header(s) is not met.";
+    TargetConditionNotMet 412 "The target condition specified using HTTP conditional header(s) is not met.";
     UnsatisfiableCondition 400 "The request includes an unsatisfiable condition for this operation.";
     UnsupportedHeader 400 "One of the HTTP headers specified in the request is not supported.";
     UnsupportedHttpVerb 405 "The resource doesn't support specified Http Verb.";
@@ -181,6 +191,15 @@ impl From<Refusal> for Code {
             Refusal::MessageNotFound => Self::MessageNotFound,
             Refusal::ReceiptMismatch => Self::PopReceiptMismatch,
             Refusal::VisibleAfterExpiry => Self::OutOfRangeQueryParameterValue,
+            Refusal::SourceContainerNotFound | Refusal::SourceBlobNotFound | Refusal::SourceTooLarge => {
+                Self::CannotVerifyCopySource
+            }
+            Refusal::SourceConditionFailed => Self::SourceConditionNotMet,
+            Refusal::SourceKindMismatch => Self::InvalidSourceBlobType,
+            Refusal::CopyPending => Self::PendingCopyOperation,
+            Refusal::NoCopyPending => Self::NoPendingCopyOperation,
+            Refusal::CopyIdMismatch => Self::CopyIdMismatch,
+            Refusal::LeaseNotInfinite => Self::InfiniteLeaseDurationRequired,
         }
     }
 }

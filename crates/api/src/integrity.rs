@@ -21,7 +21,18 @@ impl Integrity {
     ///
     /// Refuses `InvalidMd5`, `InvalidCrc64`, `BothCrc64AndMd5HeaderPresent`.
     pub(crate) fn given(fields: &Fields) -> Result<Self, Problem> {
-        match (fields.header_opt("content-md5")?, fields.header_opt("x-ms-content-crc64")?) {
+        Self::of(fields, "content-md5", "x-ms-content-crc64")
+    }
+
+    /// Reads what a copy says about the bytes of its source: `x-ms-source-content-md5` and `x-ms-source-content-crc64`.
+    ///
+    /// Refuses as [`Self::given`].
+    pub(crate) fn of_source(fields: &Fields) -> Result<Self, Problem> {
+        Self::of(fields, "x-ms-source-content-md5", "x-ms-source-content-crc64")
+    }
+
+    fn of(fields: &Fields, md5: &str, crc64: &str) -> Result<Self, Problem> {
+        match (fields.header_opt(md5)?, fields.header_opt(crc64)?) {
             (None, None) => Ok(Self::Unstated),
             (Some(md5), None) => digest::parse_md5(md5).map(Self::Md5),
             (None, Some(crc)) => digest::parse_crc64(crc).map(Self::Crc64),
@@ -42,6 +53,11 @@ impl Integrity {
             Self::Crc64(given) => digest::check_crc64(given, crc64),
             Self::Unstated => Ok(()),
         }
+    }
+
+    /// Whether anything is said.
+    pub(crate) fn is_stated(self) -> bool {
+        self != Self::Unstated
     }
 
     /// As [`Self::verify`], for a body at hand.

@@ -24,6 +24,7 @@ use crate::fields::Fields;
 use crate::head::HeaderCase;
 use crate::operation::{Body, Operation, Permission};
 use crate::queue;
+use crate::remote::Remote;
 use crate::route::{self, Route, Verb};
 use crate::service;
 use crate::stamp::Stamp;
@@ -45,6 +46,8 @@ pub struct App {
     pub clock: Arc<dyn Clock>,
     /// How strict and how patient to be.
     pub options: Options,
+    /// Reads the sources of copies that other servers have.
+    pub remote: Remote,
 }
 
 /// How strict and how patient to be.

@@ -7,6 +7,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::future::Shared as SharedFuture;
 use parking_lot::{Mutex, RwLock};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use crate::clock::{Clock, Timestamp};
@@ -87,6 +88,8 @@ pub(crate) struct Shared {
     clockwork: Arc<Clockwork>,
     background: Mutex<Option<JoinHandle<()>>>,
     policies: RwLock<Policies>,
+    /// Told when a copy from another server begins or ends.
+    copies: Notify,
     closed: SharedFuture<BoxFuture<'static, ()>>,
 }
 
@@ -179,8 +182,8 @@ impl Engine {
             other => StoreError::Backend(other.to_string()),
         })?;
         let clockwork = Arc::new(Clockwork::default());
-        let (background, policies) = (Mutex::default(), RwLock::default());
-        Ok(Self { shared: Arc::new(Shared { store, payloads, clockwork, background, policies, closed }) })
+        let (background, policies, copies) = (Mutex::default(), RwLock::default(), Notify::new());
+        Ok(Self { shared: Arc::new(Shared { store, payloads, clockwork, background, policies, copies, closed }) })
     }
 
     /// Ends background work and waits until the data directory can be opened again: also for whoever still holds a
@@ -235,6 +238,10 @@ impl Engine {
 
     pub(crate) fn clockwork(&self) -> &Clockwork {
         &self.shared.clockwork
+    }
+
+    pub(crate) fn copies(&self) -> &Notify {
+        &self.shared.copies
     }
 
     /// Tells the background that there may be something to do.

@@ -105,4 +105,22 @@ pub enum Refusal {
         /// The content's length in bytes.
         length: u64,
     },
+    /// The container of a copy's source does not exist.
+    SourceContainerNotFound,
+    /// The source of a copy does not exist.
+    SourceBlobNotFound,
+    /// A condition on the source of a copy failed.
+    SourceConditionFailed,
+    /// The source of a copy is of another kind than the operation copies.
+    SourceKindMismatch,
+    /// The source of a copy is larger than the operation copies.
+    SourceTooLarge,
+    /// A copy into the blob is under way.
+    CopyPending,
+    /// No copy into the blob is under way.
+    NoCopyPending,
+    /// Another copy into the blob is under way than the one named.
+    CopyIdMismatch,
+    /// The lease on the target of a copy has an end.
+    LeaseNotInfinite,
 }

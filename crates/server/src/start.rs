@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lazuli_api::copier::Copier;
+use lazuli_api::remote::Remote;
 use lazuli_api::serve::{App, Options as ServeOptions};
 use lazuli_api::target::Front;
 use lazuli_engine::clock::{Clock, SystemClock};
@@ -44,6 +46,8 @@ pub(crate) struct Bound {
 /// Everything that answers needs.
 pub(crate) struct Started {
     pub(crate) app: Arc<App>,
+    /// Carries copies on as long as it is held.
+    _copier: Copier,
     pub(crate) bound: Vec<Bound>,
     /// Held as long as the process uses the data directory.
     _lock: Option<File>,
@@ -72,8 +76,9 @@ pub(crate) async fn start(config: Config) -> Result<Started, StartError> {
         path_style_only: config.path_style_only,
         body_idle: config.idle_timeout,
     };
-    let app = Arc::new(App { engine, accounts: config.accounts, clock, options });
-    Ok(Started { app, bound, _lock: lock })
+    let app = Arc::new(App { engine, accounts: config.accounts, clock, options, remote: Remote::default() });
+    let copier = Copier::start(app.engine.clone(), app.remote.clone());
+    Ok(Started { app, _copier: copier, bound, _lock: lock })
 }
 
 async fn bind(listen: &Listen) -> Result<Bound, StartError> {

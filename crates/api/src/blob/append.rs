@@ -1,6 +1,6 @@
 //! Append blobs. <https://learn.microsoft.com/rest/api/storageservices/append-block>
 
-use lazuli_engine::blob::append::{self, AppendConditions};
+use lazuli_engine::blob::append::{self, AppendConditions, Appended};
 
 use super::blocks::received;
 use super::bodiless;
@@ -8,6 +8,7 @@ use super::object::{stored, to_write, written};
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::error::Problem;
+use crate::fields::Fields;
 use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::{HeaderIs, NoHeader};
 use crate::route::{Route, Verb};
@@ -53,16 +54,13 @@ static APPEND: Operation = Operation {
 };
 
 /// Largest block.
-fn block_bytes_max(version: Version) -> u64 {
+pub(super) fn block_bytes_max(version: Version) -> u64 {
     if version < Version::V2022_11_02 { 4 * MIB } else { 100 * MIB }
 }
 
 async fn append_block(mut call: Call) -> Result<Answer, Problem> {
     let on = to_write(&call)?;
-    let conditions = AppendConditions {
-        position: call.fields.header_number(POSITION)?,
-        length_max: call.fields.header_number(LENGTH_MAX)?,
-    };
+    let conditions = conditions(&call.fields)?;
     append::check_append(&call.engine, &on)?;
     let content = call.stage_body(false).await?;
     if content.length() == 0 {
@@ -70,10 +68,21 @@ async fn append_block(mut call: Call) -> Result<Answer, Problem> {
     }
     let crc64 = content.crc64();
     let appended = append::append(&call.engine, on, conditions, content).await?;
-    let answer = written(Answer::created(), appended.written)
+    received(answer(appended), &call, crc64)
+}
+
+/// What an append demands of the blob's length.
+///
+/// Refuses `InvalidHeaderValue`.
+pub(super) fn conditions(fields: &Fields) -> Result<AppendConditions, Problem> {
+    Ok(AppendConditions { position: fields.header_number(POSITION)?, length_max: fields.header_number(LENGTH_MAX)? })
+}
+
+/// The answer to an append, but for its digest.
+pub(super) fn answer(appended: Appended) -> Answer {
+    written(Answer::created(), appended.written)
         .header("x-ms-blob-append-offset", appended.offset.to_string())
-        .header("x-ms-blob-committed-block-count", appended.blocks.to_string());
-    received(answer, &call, crc64)
+        .header("x-ms-blob-committed-block-count", appended.blocks.to_string())
 }
 
 /// Append Blob Seal: <https://learn.microsoft.com/rest/api/storageservices/append-blob-seal>

@@ -28,7 +28,7 @@ pub(super) const ROUTES: &[Route] = &[
 ];
 
 /// The blob that an operation is about, without its conditions.
-fn addressed(call: &Call) -> Result<OnBlob, Problem> {
+pub(super) fn addressed(call: &Call) -> Result<OnBlob, Problem> {
     unbuilt::refuse(&call.fields)?;
     Ok(OnBlob {
         part: part::read(&call.fields)?,
@@ -55,7 +55,7 @@ static PUT_BLOCK: Operation = Operation {
 };
 
 /// Largest block.
-fn block_bytes_max(version: Version) -> u64 {
+pub(super) fn block_bytes_max(version: Version) -> u64 {
     match version {
         version if version < Version::V2016_05_31 => 4 * MIB,
         version if version < Version::V2019_12_12 => 100 * MIB,

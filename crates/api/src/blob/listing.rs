@@ -53,6 +53,7 @@ async fn list_blobs(call: Call) -> Result<Answer, Problem> {
             paging: &paging,
             delimiter: delimiter.as_deref(),
             metadata: includes.metadata,
+            copy: includes.copy,
             version: call.version,
         };
         blobs(&head, &page)

@@ -5,6 +5,7 @@ mod append;
 mod batch;
 mod blocks;
 mod container;
+mod copy;
 mod listing;
 mod missing;
 mod object;
@@ -36,6 +37,7 @@ pub const ROUTES: &[&[Route]] = &[
     pages::ROUTES,
     tags::ROUTES,
     batch::ROUTES,
+    copy::ROUTES,
     missing::ROUTES,
 ];
 

@@ -15,7 +15,7 @@ use crate::route::Marker::{HeaderIs, NoHeader};
 use crate::route::{Route, Verb};
 use crate::version::Version;
 use crate::wire::{
-    condition, date, digest, encryption, etag, kind, lease, metadata, page, part, properties, tags, unbuilt,
+    condition, copy, date, digest, encryption, etag, kind, lease, metadata, page, part, properties, tags, unbuilt,
 };
 
 const GET_HEAD: &[Verb] = &[Verb::Get, Verb::Head];
@@ -145,6 +145,7 @@ pub(super) fn described(answer: Answer, blob: &BlobView) -> Answer {
         .header_opt("x-ms-tag-count", (blob.tags > 0).then(|| blob.tags.to_string()));
     let answer = encryption::onto(kind::onto(answer, blob.kind), &blob.encryption);
     let answer = metadata::onto(properties::onto(answer, &blob.http), &blob.metadata);
+    let answer = copy::onto(answer, blob.copy.as_ref());
     let answer = part::version_onto(answer, blob.version);
     if blob.part != Part::Base {
         return answer;

@@ -59,7 +59,7 @@ async fn create(call: Call) -> Result<Answer, Problem> {
 }
 
 /// The answer to a write of pages.
-fn answer(answer: Answer, done: PagesWritten) -> Answer {
+pub(super) fn answer(answer: Answer, done: PagesWritten) -> Answer {
     written(answer, done.written).header("x-ms-blob-sequence-number", done.sequence.to_string())
 }
 

@@ -43,6 +43,22 @@ pub fn write(fields: &Fields) -> Result<Conditions, Problem> {
     Ok(conditions)
 }
 
+/// The conditions that a copy puts on its source, combined as those of a write.
+///
+/// Refuses `InvalidHeaderValue`, `MultipleConditionHeadersNotSupported`.
+pub fn source(fields: &Fields) -> Result<Conditions, Problem> {
+    let conditions = Conditions {
+        if_match: etags(fields, "x-ms-source-if-match")?,
+        if_none_match: etags(fields, "x-ms-source-if-none-match")?,
+        if_modified_since: instant(fields, "x-ms-source-if-modified-since")?,
+        if_unmodified_since: instant(fields, "x-ms-source-if-unmodified-since")?,
+        if_tags: tags(fields, "x-ms-source-if-tags")?,
+        only_new: false,
+    };
+    check_combination(&conditions)?;
+    Ok(conditions)
+}
+
 /// The conditions of a container write that judges by both dates: Set Container ACL, Delete and Lease Container.
 ///
 /// Refuses `InvalidHeaderValue`, `ConditionHeadersNotSupported` for ETags, `MultipleConditionHeadersNotSupported`.
@@ -108,14 +124,14 @@ fn parse(fields: &Fields) -> Result<Conditions, Problem> {
         if_none_match: etags(fields, IF_NONE_MATCH)?,
         if_modified_since: instant(fields, IF_MODIFIED_SINCE)?,
         if_unmodified_since: instant(fields, IF_UNMODIFIED_SINCE)?,
-        if_tags: tags(fields)?,
+        if_tags: tags(fields, IF_TAGS)?,
         only_new: false,
     })
 }
 
-fn tags(fields: &Fields) -> Result<Option<TagCondition>, Problem> {
-    let Some(text) = fields.header_opt(IF_TAGS)? else { return Ok(None) };
-    expression::condition(text).map(Some).map_err(|reason| Problem::header(IF_TAGS, text).detail("Reason", reason))
+fn tags(fields: &Fields, name: &'static str) -> Result<Option<TagCondition>, Problem> {
+    let Some(text) = fields.header_opt(name)? else { return Ok(None) };
+    expression::condition(text).map(Some).map_err(|reason| Problem::header(name, text).detail("Reason", reason))
 }
 
 fn check_combination(conditions: &Conditions) -> Result<(), Problem> {

@@ -1,5 +1,6 @@
 //! The kinds of blobs by name, and what is said of each.
 
+use http::HeaderMap;
 use lazuli_engine::blob::kind::BlobKind;
 
 use crate::answer::Answer;
@@ -23,6 +24,19 @@ pub fn onto(answer: Answer, kind: BlobKind) -> Answer {
             .header("x-ms-blob-committed-block-count", blocks.to_string())
             .header_opt("x-ms-blob-sealed", sealed.then_some("true")),
         BlobKind::Page { sequence } => answer.header("x-ms-blob-sequence-number", sequence.to_string()),
+    }
+}
+
+/// Of another server's answer that describes a blob; what is no blob of this protocol becomes a block blob.
+pub fn of_answer(headers: &HeaderMap) -> BlobKind {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    match text("x-ms-blob-type") {
+        "AppendBlob" => BlobKind::Append {
+            blocks: text("x-ms-blob-committed-block-count").parse().unwrap_or_default(),
+            sealed: text("x-ms-blob-sealed").eq_ignore_ascii_case("true"),
+        },
+        "PageBlob" => BlobKind::Page { sequence: text("x-ms-blob-sequence-number").parse().unwrap_or_default() },
+        _ => BlobKind::Block,
     }
 }
 

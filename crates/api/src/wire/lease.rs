@@ -12,6 +12,7 @@ const ACTION: &str = "x-ms-lease-action";
 const BREAK_PERIOD: &str = "x-ms-lease-break-period";
 const DURATION: &str = "x-ms-lease-duration";
 const ID: &str = "x-ms-lease-id";
+const SOURCE_ID: &str = "x-ms-source-lease-id";
 const PROPOSED_ID: &str = "x-ms-proposed-lease-id";
 
 /// The lease that a request says it holds.
@@ -19,6 +20,13 @@ const PROPOSED_ID: &str = "x-ms-proposed-lease-id";
 /// Refuses `InvalidHeaderValue` for what is not a GUID.
 pub fn held(fields: &Fields) -> Result<Option<LeaseId>, Problem> {
     guid(fields, ID)
+}
+
+/// The lease that a copy says its source has.
+///
+/// Refuses `InvalidHeaderValue` for what is not a GUID.
+pub fn of_source(fields: &Fields) -> Result<Option<LeaseId>, Problem> {
+    guid(fields, SOURCE_ID)
 }
 
 /// What a lease call asks for. An acquisition that proposes no id gets a new one.

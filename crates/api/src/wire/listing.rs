@@ -21,7 +21,7 @@ pub use request::{
 
 use crate::version::Version;
 use crate::wire::xml::Writer;
-use crate::wire::{acl, date, deletion, digest, encryption, etag, kind, lease, properties, tags};
+use crate::wire::{acl, copy, date, deletion, digest, encryption, etag, kind, lease, properties, tags};
 
 /// What stays as it is in a name that is escaped because XML cannot carry it.
 const UNESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
@@ -39,6 +39,8 @@ pub struct BlobsHead<'a> {
     pub delimiter: Option<&'a str>,
     /// Whether metadata is shown.
     pub metadata: bool,
+    /// Whether copies are shown.
+    pub copy: bool,
     /// From 2021-02-12 on, names that XML cannot carry are escaped.
     pub version: Version,
 }
@@ -162,6 +164,9 @@ fn blob(xml: &mut Writer, view: &BlobView, head: &BlobsHead<'_>, versions_only: 
     kind_elements(xml, view.kind);
     if view.deleted.is_none() && (versions_only || view.part == Part::Base) {
         lease_elements(xml, &view.lease);
+    }
+    if head.copy {
+        copy::elements(xml, view.copy.as_ref());
     }
     xml.text("ServerEncrypted", "true");
     xml.text_opt("CustomerProvidedKeySha256", encryption::key_text(&view.encryption).as_deref());

@@ -1,7 +1,7 @@
 //! The x-ms-meta-* headers.
 //! <https://learn.microsoft.com/rest/api/storageservices/setting-and-retrieving-properties-and-metadata-for-blob-resources>
 
-use http::{HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use lazuli_engine::properties::Metadata;
 
 use crate::answer::Answer;
@@ -18,6 +18,16 @@ pub const METADATA_BYTES_MAX: usize = 8 * 1024;
 /// Refuses `EmptyMetadataKey`, `InvalidMetadata` and `MetadataTooLarge`.
 pub fn read(fields: &Fields) -> Result<Metadata, Problem> {
     collect(fields.metadata().map(|(name, value)| (name, value.as_bytes())))
+}
+
+/// Of another server's answer that describes a blob, names in lower case. What would not be taken from a client is left
+/// out.
+pub fn of_answer(headers: &HeaderMap) -> Metadata {
+    let named = headers.iter().filter_map(|(name, value)| {
+        let name = name.as_str().strip_prefix(METADATA_PREFIX)?;
+        check(name, value.as_bytes().trim_ascii()).ok().map(|()| (name, value.as_bytes()))
+    });
+    collect(named).unwrap_or_default()
 }
 
 /// The answer with the metadata in its headers, in the letter case that they were stored in.

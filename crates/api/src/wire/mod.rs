@@ -8,11 +8,15 @@
 //! the XML bodies ([`xml`], [`acl`], [`block_list`], [`listing`]), and binary ones ([`avro`]).
 //! A module a thing: small field types, groups of headers, XML bodies, bodies in parts ([`structured`], [`multipart`]),
 //! and what is refused because it is not built ([`unbuilt`]).
+//! the XML bodies ([`xml`], [`acl`], [`block_list`], [`listing`], [`service`]).
+//! ([`condition`], [`lease`], [`properties`], [`metadata`], [`copy`]), what is refused because it is not built ([`unbuilt`]), and
+//! the XML bodies ([`xml`], [`acl`], [`block_list`], [`listing`]).
 
 pub mod acl;
 pub mod avro;
 pub mod block_list;
 pub mod condition;
+pub mod copy;
 pub mod date;
 pub mod deletion;
 pub mod digest;

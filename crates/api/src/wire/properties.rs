@@ -1,6 +1,7 @@
 //! The stored HTTP properties of a blob, in request headers.
 //! <https://learn.microsoft.com/rest/api/storageservices/set-blob-properties>
 
+use http::HeaderMap;
 use lazuli_engine::properties::HttpProperties;
 
 use crate::answer::Answer;
@@ -87,6 +88,21 @@ pub fn to_set(fields: &Fields) -> Result<Option<HttpProperties>, Problem> {
     let names = [CACHE_CONTROL, CONTENT_TYPE, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_DISPOSITION, CONTENT_MD5];
     let given = names.iter().any(|name| fields.headers().contains_key(format!("x-ms-blob-{name}")));
     if given { of_blob(fields).map(Some) } else { Ok(None) }
+}
+
+/// Of another server's answer that describes a blob. Values that cannot be stored are left out.
+pub fn of_answer(headers: &HeaderMap) -> HttpProperties {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let md5 = headers.get("x-ms-blob-content-md5").or_else(|| headers.get(CONTENT_MD5));
+    let http = HttpProperties {
+        cache_control: text(CACHE_CONTROL),
+        content_type: text(CONTENT_TYPE),
+        content_encoding: text(CONTENT_ENCODING),
+        content_language: text(CONTENT_LANGUAGE),
+        content_disposition: text(CONTENT_DISPOSITION),
+        content_md5: md5.and_then(|md5| digest::parse_md5(md5.to_str().ok()?).ok()),
+    };
+    bounded(http).unwrap_or_default()
 }
 
 /// The answer with the stored properties in its headers, but for the MD5, which may mean the whole or a part.

@@ -12,8 +12,8 @@ use crate::encryption::{CustomerKey, Encryption};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::lease::Leased;
-use crate::payload::Staged;
 use crate::payload::refs::{self, Target};
+use crate::payload::{PayloadId, Staged};
 use crate::refusal::Refusal;
 use crate::rows::blob::Content;
 use crate::rows::due::{self, DueKind, DueRow};
@@ -82,30 +82,43 @@ fn admit(view: &dyn View, on: &OnBlob, id: &BlockId) -> Result<(Vec<u8>, Option<
 /// Refuses `ContainerNotFound`, `BlockIdLengthDiffers`, `BlocksTooMany` and the lease refusals.
 pub async fn put_block(engine: &Engine, on: OnBlob, id: BlockId, content: Staged) -> Result<(), Error> {
     let replaced = engine
-        .write_content(content, move |tx, content| {
-            let (key, staging) = admit(tx, &on, &id)?;
-            let mut staging = match staging {
-                Some(staging) => staging,
-                None => begin(tx, &key, &id, on.key.as_ref())?,
-            };
-            let block_key = staging::block_key(staging.id, &id);
-            let old: Option<BlockRow> = rows::get(tx, Space::Blocks, &block_key)?;
-            match old {
-                Some(old) => refs::release(tx, Target::payload(old.payload))?,
-                None if staging.blocks >= UNCOMMITTED_BLOCKS_MAX => return Err(Refusal::BlocksTooMany.into()),
-                None => staging.blocks += 1,
-            }
-            staging.last_put = tx.now();
-            let block = BlockRow { length: content.length(), payload: content.keep(tx)? };
-            rows::put(tx, Space::Blocks, block_key, &block)?;
-            rows::put(tx, Space::Stagings, key, &staging)?;
-            Ok(old.is_some())
-        })
+        .write_content(content, move |tx, content| place(tx, &on, &id, content.length(), |tx| content.keep(tx)))
         .await?;
     if replaced {
         engine.wake();
     }
     Ok(())
+}
+
+/// Puts a block of the bytes that `keep` names; answers whether it replaces another.
+pub(super) fn place(
+    tx: &mut dyn Tx,
+    on: &OnBlob,
+    id: &BlockId,
+    length: u64,
+    keep: impl FnOnce(&mut dyn Tx) -> Result<PayloadId, StoreError>,
+) -> Result<bool, Error> {
+    let (key, staging) = admit(tx, on, id)?;
+    let mut staging = match staging {
+        Some(staging) => staging,
+        None => begin(tx, &key, id, on.key.as_ref())?,
+    };
+    let block_key = staging::block_key(staging.id, id);
+    let old: Option<BlockRow> = rows::get(tx, Space::Blocks, &block_key)?;
+    if old.is_none() {
+        if staging.blocks >= UNCOMMITTED_BLOCKS_MAX {
+            return Err(Refusal::BlocksTooMany.into());
+        }
+        staging.blocks += 1;
+    }
+    staging.last_put = tx.now();
+    let block = BlockRow { length, payload: keep(tx)? };
+    if let Some(old) = old {
+        refs::release(tx, Target::payload(old.payload))?;
+    }
+    rows::put(tx, Space::Blocks, block_key, &block)?;
+    rows::put(tx, Space::Stagings, key, &staging)?;
+    Ok(old.is_some())
 }
 
 /// A new staging for the blob at `key`, with the appointment at which it is looked at.

@@ -173,9 +173,19 @@ pub struct Download {
 ///
 /// Refuses as [`get`], and `RangeOutside`.
 pub async fn download(engine: &Engine, on: OnBlob, range: Option<RangeRequest>) -> Result<Download, Error> {
+    download_of(engine, state::readable, on, range).await
+}
+
+/// As [`download`], of what `find` answers.
+pub(super) async fn download_of(
+    engine: &Engine,
+    find: fn(&dyn View, &OnBlob) -> Result<Found, Error>,
+    on: OnBlob,
+    range: Option<RangeRequest>,
+) -> Result<Download, Error> {
     let key = on.key.clone();
     let opened = engine.read(|view| {
-        let (Found { part, blob, .. }, range, bytes) = readable_part(view, &on, range)?;
+        let (Found { part, blob, .. }, range, bytes) = part_of(&on, find(view, &on)?, range)?;
         let Some(reader) = Reader::open(engine, view, blob.content, blob.length, bytes)? else { return Ok(None) };
         Ok(Some(Download { blob: BlobView::of(on.address.blob.clone(), part, blob, view.now()), range, reader }))
     })?;
@@ -184,7 +194,7 @@ pub async fn download(engine: &Engine, on: OnBlob, range: Option<RangeRequest>) 
     }
     let (name, pins) = (on.address.blob.clone(), engine.payloads().pins().clone());
     let held = engine.write(Purpose::Free, move |tx| {
-        let (found, range, bytes) = readable_part(tx, &on, range)?;
+        let (found, range, bytes) = part_of(&on, find(tx, &on)?, range)?;
         Ok((Held::by(&pins, found.blob.content), found, range, bytes, tx.now()))
     });
     let (held, Found { part, blob, .. }, range, bytes, now) = held.await?;
@@ -193,12 +203,11 @@ pub async fn download(engine: &Engine, on: OnBlob, range: Option<RangeRequest>) 
 }
 
 /// The blob, the range that was asked for, and the bytes of the content that this is.
-fn readable_part(
-    view: &dyn View,
+fn part_of(
     on: &OnBlob,
+    found: Found,
     range: Option<RangeRequest>,
 ) -> Result<(Found, Option<ByteRange>, ByteRange), Error> {
-    let found = state::readable(view, on)?;
     found.blob.encryption.admit(on.key.as_ref())?;
     let range = range.map(|range| range.within(found.blob.length)).transpose()?;
     let bytes = range.unwrap_or(ByteRange { first: 0, length: found.blob.length });
@@ -226,6 +235,7 @@ pub async fn set_http(engine: &Engine, on: OnBlob, http: Option<HttpProperties>)
     change(engine, on, move |blob| {
         if let Some(http) = &http {
             blob.http = http.clone();
+            blob.copy = None;
         }
     })
     .await
@@ -252,6 +262,7 @@ pub async fn lease(engine: &Engine, on: OnBlob, action: LeaseAction) -> Result<L
             let mut blob = blob.ok_or(Refusal::BlobNotFound)?;
             on.conditions.judge_write(blob.etag)?;
             on.conditions.judge_tags(|| tags::read(tx, &key))?;
+            state::settled(&blob)?;
             blob.lease = blob.lease.apply(action, tx.now())?;
             rows::put(tx, Space::Blobs, key, &blob)?;
             Ok(LeaseAnswer::of(blob.etag, &blob.lease, tx.now()))

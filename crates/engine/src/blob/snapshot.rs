@@ -37,6 +37,7 @@ pub async fn take(engine: &Engine, on: OnBlob, metadata: Option<Metadata>) -> Re
             on.conditions.judge_tags(|| tags::read(tx, &key))?;
             blob.lease.guard_read(at, on.lease, Leased::Blob)?;
             blob.encryption.admit(on.key.as_ref())?;
+            state::settled(&blob)?;
             let mut snapshot = BlobRow { version: None, ..keep::as_layer(&blob) };
             if let Some(metadata) = &metadata {
                 (snapshot.metadata, snapshot.etag) = (metadata.clone(), Etag::at(at));

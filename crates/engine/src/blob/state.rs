@@ -1,6 +1,6 @@
 //! What every operation on containers and blobs reads first, and how a content is let go.
 
-use crate::blob::copying::CopyState;
+use crate::blob::copying::{CopyState, CopyStatus};
 use crate::blob::kind::BlobKind;
 use crate::blob::tags::{self, Finding};
 use crate::blob::{OnBlob, Part, Stored, Written, keep, layers};
@@ -125,6 +125,7 @@ pub(super) fn writable(view: &dyn View, on: &OnBlob) -> Result<(Vec<u8>, BlobRow
     on.conditions.judge_write(blob.etag)?;
     on.conditions.judge_tags(|| tags::read(view, &key))?;
     blob.lease = blob.lease.guard_write(view.now(), on.lease, Leased::Blob)?;
+    settled(&blob)?;
     Ok((key, blob))
 }
 
@@ -135,7 +136,38 @@ pub(super) fn changeable(view: &dyn View, on: &OnBlob) -> Result<Found, Error> {
     on.conditions.judge_write(found.blob.etag)?;
     on.conditions.judge_tags(|| tags::read(view, &found.tags().0))?;
     found.blob.lease = found.blob.lease.guard_write(view.now(), on.lease, Leased::Blob)?;
+    settled(&found.blob)?;
     Ok(found)
+}
+
+/// The existing blob, snapshot or version that a copy may read: conditions, then lease.
+///
+/// Refuses [`Refusal::SourceContainerNotFound`], [`Refusal::SourceBlobNotFound`], [`Refusal::SourceConditionFailed`],
+/// [`Refusal::CopyPending`] and the lease refusals.
+pub(super) fn source(view: &dyn View, on: &OnBlob) -> Result<Found, Error> {
+    let of_source = |error| match error {
+        Error::Refused(Refusal::ContainerNotFound) => Refusal::SourceContainerNotFound.into(),
+        Error::Refused(Refusal::BlobNotFound) => Refusal::SourceBlobNotFound.into(),
+        Error::Refused(Refusal::ConditionFailed) => Refusal::SourceConditionFailed.into(),
+        other => other,
+    };
+    let found = find(view, on).map_err(of_source)?;
+    on.conditions.judge_write(found.blob.etag).map_err(|refusal| of_source(refusal.into()))?;
+    on.conditions.judge_tags(|| tags::read(view, &found.tags().0)).map_err(of_source)?;
+    found.blob.lease.guard_read(view.now(), on.lease, Leased::Blob)?;
+    settled(&found.blob)?;
+    found.blob.encryption.admit(on.key.as_ref())?;
+    Ok(found)
+}
+
+/// Whether the blob is more than the place where a copy is under way.
+///
+/// Refuses [`Refusal::CopyPending`].
+pub(super) fn settled(blob: &BlobRow) -> Result<(), Refusal> {
+    match &blob.copy {
+        Some(copy) if copy.status == CopyStatus::Pending => Err(Refusal::CopyPending),
+        _ => Ok(()),
+    }
 }
 
 /// Whether a write may create or replace the blob by one of `kind`; answers the lease that it has from then on.
@@ -148,6 +180,7 @@ pub(super) fn admit_create(view: &dyn View, on: &OnBlob, place: &Place, kind: Bl
     if existing.is_some_and(|blob| !blob.kind.is_like(kind)) {
         return Err(Refusal::BlobKindMismatch.into());
     }
+    existing.map_or(Ok(()), settled)?;
     Ok(lease)
 }
 
@@ -214,7 +247,7 @@ pub(super) fn replace(
     Ok(Written { etag: row.etag, version })
 }
 
-/// Adds a reference to a content: a snapshot or version shares the base's.
+/// Adds a reference to a content: a snapshot, a version or a copy shares the base's.
 pub(super) fn retain_content(tx: &mut dyn Tx, content: Content) -> Result<(), StoreError> {
     content_target(content).map_or(Ok(()), |target| refs::retain(tx, target, 1))
 }

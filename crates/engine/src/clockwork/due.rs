@@ -68,6 +68,7 @@ fn keep_one(tx: &mut dyn Tx, key: &[u8], value: &[u8]) -> Result<(), StoreError>
         DueKind::Message => queue::expire(tx, at, id),
         DueKind::Deleted => blob::expire_deleted(tx, at, id, &row.key),
         DueKind::Removed => blob::expire_removed(tx, at, id, &row.key),
+        DueKind::Copy => blob::pending::expire(tx, at, id, &row.key),
         DueKind::Container => blob::container::expire(tx, at, id, &row.key),
         DueKind::Pages => blob::pages::expire(tx, at, id),
     }

@@ -24,6 +24,8 @@ pub enum DueKind {
     Container = 6,
     /// A map of pages that was being built: dropped if no blob came to name it.
     Pages = 7,
+    /// A copy from another server: given up if it has not ended.
+    Copy = 8,
 }
 
 /// What the clockwork needs to find the thing again.
@@ -54,6 +56,7 @@ pub fn parse(key: &[u8]) -> Result<(Timestamp, DueKind, u64), StoreError> {
         5 => DueKind::Removed,
         6 => DueKind::Container,
         7 => DueKind::Pages,
+        8 => DueKind::Copy,
         _ => return Err(reader.corrupt("unknown kind of appointment")),
     };
     let id = reader.u64()?;

@@ -27,6 +27,7 @@
 //! segments    segment                        -> active or sealed
 //! tags        blob's or layer's key          -> Tags
 //! tagged      account, tag, value, blob      -> the index of tags
+//! copies      copy                           -> Copy { target, source, its version, what is there of it }
 //! dead        sequence, kind, id             -> what the clockwork erases next
 //! due         instant, kind, id              -> what the clockwork looks at then
 //! queues      account, queue                 -> Queue { incarnation, policies, metadata }
@@ -40,6 +41,7 @@
 pub mod blob;
 pub mod codec;
 pub mod container;
+pub mod copy;
 pub mod due;
 pub mod identity;
 pub mod layer;

@@ -70,6 +70,8 @@ spaces! {
     Tags = "tags";
     /// Tagged blobs by account, tag and value.
     Tagged = "tagged";
+    /// Copies from other servers that are under way, by their ids.
+    Copies = "copies";
     /// What is dead and waits to be erased, in the order of its death.
     Dead = "dead";
     /// What the clockwork looks at when its instant has come.

@@ -75,6 +75,8 @@ pub struct BlobIncludes {
     pub shown: Shown,
     /// Metadata.
     pub metadata: bool,
+    /// Copies.
+    pub copy: bool,
     /// Tags.
     pub tags: bool,
 }
@@ -93,7 +95,8 @@ pub fn blob_includes(fields: &Fields) -> Result<BlobIncludes, Problem> {
             "versions" => includes.shown.versions = true,
             "deleted" => includes.shown.deleted = true,
             "deletedwithversions" => includes.shown.versions_only = true,
-            "copy" | "immutabilitypolicy" | "legalhold" => {}
+            "copy" => includes.copy = true,
+            "immutabilitypolicy" | "legalhold" => {}
             "permissions" => return Err(Problem::not_implemented("The query parameter include=permissions")),
             _ => return Err(unknown_include(word)),
         }
@@ -240,7 +243,8 @@ mod tests {
             ("include=deleted,versions", shown(Shown { deleted: true, versions: true, ..none })),
             ("include=deletedwithversions", shown(Shown { versions_only: true, ..none })),
             ("showonly=deleted", shown(Shown { deleted: true, only_deleted: true, ..none })),
-            ("include=copy,immutabilitypolicy,legalhold", shown(none)),
+            ("include=immutabilitypolicy,legalhold", shown(none)),
+            ("include=Copy", Ok(BlobIncludes { copy: true, ..BlobIncludes::default() })),
             ("include=permissions", Err(Code::NotImplemented)),
             ("include=everything", Err(Code::InvalidQueryParameterValue)),
             ("showonly=everything", Err(Code::InvalidQueryParameterValue)),

@@ -42,6 +42,7 @@ fn head(paging: &Paging) -> BlobsHead<'_> {
         paging,
         delimiter: None,
         metadata: false,
+        copy: false,
         version: Version::NEWEST,
     }
 }
@@ -82,7 +83,7 @@ fn each_kind_is_listed_with_what_only_it_has() {
 #[test]
 fn a_blob_is_listed_in_the_service_s_order() {
     let paging = Paging { marker: Some("YQ".into()), asked: Some(2), ..paging("p&") };
-    let head = BlobsHead { delimiter: Some("/"), metadata: true, ..head(&paging) };
+    let head = BlobsHead { delimiter: Some("/"), metadata: true, copy: true, ..head(&paging) };
     let entries = vec![Entry::Blob(Box::new(view("a<b"))), Entry::Prefix("dir/".into())];
     let body = listed(&head, entries, Some(Marker(b"next".to_vec())));
     let expected = "<Prefix>p&amp;</Prefix><Marker>YQ</Marker><MaxResults>2</MaxResults><Delimiter>/</Delimiter>\
@@ -104,7 +105,9 @@ fn metadata_is_shown_only_if_asked_for() {
     let entries = || vec![Entry::Blob(Box::new(view("a")))];
     let paging = paging("");
     assert!(!listed(&head(&paging), entries(), None).contains("<Metadata>"));
-    assert!(listed(&BlobsHead { metadata: true, ..head(&paging) }, entries(), None).contains("<Metadata><Key>"));
+    assert!(
+        listed(&BlobsHead { metadata: true, copy: true, ..head(&paging) }, entries(), None).contains("<Metadata><Key>")
+    );
 }
 
 #[test]

@@ -1,0 +1,184 @@
+//! Carries on the copies from other servers that are under way: reads their sources, part by part, until the engine has
+//! all bytes or the source cannot be read.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::IF_MATCH;
+use http::{HeaderMap, HeaderValue, Uri};
+use lazuli_engine::blob::pending::{self, Pending};
+use lazuli_engine::payload::Staged;
+use lazuli_engine::range::RangeRequest;
+use lazuli_engine::{Engine, Error, Refusal};
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+use tokio::task::{JoinHandle, JoinSet};
+use uuid::Uuid;
+
+use crate::code::Code;
+use crate::error::Problem;
+use crate::remote::{Ask, Reading, Remote};
+
+/// Copies carried on at the same time.
+const COPIES_MAX: usize = 4;
+/// Copies that are looked at.
+const LISTED_MAX: usize = 1000;
+/// Bytes that are kept at a time: what a restart may have to read again.
+const PART_BYTES: u64 = 8 * 1024 * 1024;
+/// How often a source whose server fails or is not reached is tried again.
+const ATTEMPTS_MAX: u32 = 8;
+/// How long the first new attempt waits; each further one waits twice as long.
+const PAUSE: Duration = Duration::from_secs(1);
+/// When copies are looked at again though nothing was heard of.
+const INTERVAL: Duration = Duration::from_secs(30);
+
+/// Carries copies on in the background. Dropped, it stops; the copies stay as they are.
+#[derive(Debug)]
+pub struct Copier(JoinHandle<()>);
+
+impl Copier {
+    /// Starts with the copies that are under way, and goes on with those to come. Runs inside a tokio runtime.
+    pub fn start(engine: Engine, remote: Remote) -> Self {
+        Self(tokio::spawn(run(engine, remote)))
+    }
+}
+
+impl Drop for Copier {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn run(engine: Engine, remote: Remote) {
+    let places = Arc::new(Semaphore::new(COPIES_MAX));
+    let known: Arc<Mutex<HashSet<Uuid>>> = Arc::default();
+    // Dropped with this task, it ends those that it holds.
+    let mut tasks = JoinSet::new();
+    loop {
+        let changed = pending::changed(&engine);
+        tokio::pin!(changed);
+        // From here on no news is missed, though the list is read first.
+        changed.as_mut().enable();
+        match pending::under_way(&engine, LISTED_MAX).await {
+            Ok(copies) => {
+                for copy in copies.into_iter().filter(|copy| known.lock().insert(copy.id)) {
+                    let (engine, remote) = (engine.clone(), remote.clone());
+                    let (places, known) = (Arc::clone(&places), Arc::clone(&known));
+                    tasks.spawn(async move {
+                        let id = copy.id;
+                        if let Ok(_place) = places.acquire_owned().await {
+                            carry_on(&engine, &remote, copy).await;
+                        }
+                        known.lock().remove(&id);
+                    });
+                }
+            }
+            Err(error) => tracing::warn!(%error, "the copies under way cannot be listed; they are later"),
+        }
+        while tasks.try_join_next().is_some() {}
+        let _ = tokio::time::timeout(INTERVAL, changed).await;
+    }
+}
+
+/// Why a copy does not go on for now.
+enum Stopped {
+    /// It ended: somebody aborted it.
+    Over,
+    /// This server failed; the copy stays as it is and is taken up later.
+    Ours(Error),
+    /// Its source cannot be read.
+    Source(Problem),
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Refused(Refusal::NoCopyPending) => Self::Over,
+            error => Self::Ours(error),
+        }
+    }
+}
+
+/// Copies until the end, or until there is no sense in trying again.
+async fn carry_on(engine: &Engine, remote: &Remote, mut copy: Pending) {
+    for attempt in 0.. {
+        let before = copy.done;
+        let stopped = match read(engine, remote, &mut copy).await {
+            Ok(()) => return tracing::info!(copy = %copy.id, bytes = copy.total, "a copy is complete"),
+            Err(stopped) => stopped,
+        };
+        let problem = match stopped {
+            Stopped::Over => return tracing::info!(copy = %copy.id, "a copy ended before it was complete"),
+            Stopped::Ours(error) => return tracing::warn!(copy = %copy.id, %error, "a copy is taken up later"),
+            Stopped::Source(problem) => problem,
+        };
+        let passing = problem.status().is_server_error() && (attempt < ATTEMPTS_MAX || copy.done > before);
+        if !passing {
+            return give_up(engine, &copy, &problem).await;
+        }
+        tokio::time::sleep(PAUSE * 2_u32.pow(attempt.min(ATTEMPTS_MAX))).await;
+    }
+}
+
+/// Reads the rest of the source; `copy` tells how far it came.
+async fn read(engine: &Engine, remote: &Remote, copy: &mut Pending) -> Result<(), Stopped> {
+    let mut reading = open(remote, copy).await.map_err(Stopped::Source)?;
+    let mut rest = Bytes::new();
+    while copy.done < copy.total {
+        let length = PART_BYTES.min(copy.total - copy.done);
+        let part = stage(engine, &mut reading, &mut rest, length).await?;
+        pending::put(engine, copy.id, copy.done, part).await?;
+        copy.done += length;
+    }
+    Ok(())
+}
+
+/// Stores the next `length` bytes; `rest` has what was read beyond the last ones.
+async fn stage(engine: &Engine, reading: &mut Reading, rest: &mut Bytes, length: u64) -> Result<Staged, Stopped> {
+    let mut stage = engine.payloads().stage(false, Some(length));
+    let mut left = length;
+    while left > 0 {
+        if rest.is_empty() {
+            *rest = reading.next().await.and_then(|next| next.ok_or_else(changed)).map_err(Stopped::Source)?;
+        }
+        let taken = rest.split_to(rest.len().min(usize::try_from(left).unwrap_or(usize::MAX)));
+        left -= taken.len() as u64;
+        stage.write(taken).await?;
+    }
+    Ok(stage.finish().await?)
+}
+
+/// Begins to read the version of the source that the copy is of, where the copy goes on.
+async fn open(remote: &Remote, copy: &Pending) -> Result<Reading, Problem> {
+    let uri: Uri = copy.address.parse().map_err(|_| changed())?;
+    let mut conditions = HeaderMap::new();
+    match HeaderValue::from_str(&copy.version) {
+        Ok(version) if !version.is_empty() => drop(conditions.insert(IF_MATCH, version)),
+        // Whether the rest is of the same version is not to be known.
+        _ if copy.done > 0 => return Err(changed()),
+        _ => {}
+    }
+    let ask = Ask { uri, authorization: None, conditions };
+    let reading = remote.read(ask, (copy.done > 0).then_some(RangeRequest { first: copy.done, last: None })).await?;
+    if reading.described.length != copy.total {
+        return Err(changed());
+    }
+    Ok(reading)
+}
+
+fn changed() -> Problem {
+    Problem::new(Code::SourceConditionNotMet).saying("The source is not the same as when the copy began.")
+}
+
+async fn give_up(engine: &Engine, copy: &Pending, problem: &Problem) {
+    let status = problem.status();
+    let (code, message) = (problem.code.name(), problem.message.as_deref().unwrap_or(problem.code.message()));
+    let description = format!("{} {code} \"{message}\"", status.as_u16());
+    tracing::warn!(copy = %copy.id, %description, "a copy failed");
+    match pending::fail(engine, copy.id, description).await {
+        Ok(()) | Err(Error::Refused(Refusal::NoCopyPending)) => {}
+        Err(error) => tracing::warn!(copy = %copy.id, %error, "a failed copy stays pending for now"),
+    }
+}

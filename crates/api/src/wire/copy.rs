@@ -1,0 +1,89 @@
+//! What a blob remembers of the copy that made it, in headers and in XML.
+//! <https://learn.microsoft.com/rest/api/storageservices/get-blob-properties>
+
+use lazuli_engine::blob::copying::{CopyState, CopyStatus};
+
+use crate::answer::Answer;
+use crate::wire::date;
+use crate::wire::xml::Writer;
+
+/// The value of `x-ms-copy-status` and of `CopyStatus`.
+pub const fn status_text(status: CopyStatus) -> &'static str {
+    match status {
+        CopyStatus::Pending => "pending",
+        CopyStatus::Success => "success",
+        CopyStatus::Aborted => "aborted",
+        CopyStatus::Failed => "failed",
+    }
+}
+
+fn progress(copy: &CopyState) -> String {
+    format!("{}/{}", copy.done, copy.total)
+}
+
+/// The answer with the copy in its headers.
+#[must_use]
+pub fn onto(answer: Answer, copy: Option<&CopyState>) -> Answer {
+    let Some(copy) = copy else { return answer };
+    answer
+        .header("x-ms-copy-id", copy.id.to_string())
+        .header("x-ms-copy-status", status_text(copy.status))
+        .header("x-ms-copy-source", &copy.source)
+        .header("x-ms-copy-progress", progress(copy))
+        .header_opt("x-ms-copy-completion-time", copy.ended.map(date::rfc1123))
+        .header_opt("x-ms-copy-status-description", copy.description.as_deref())
+}
+
+/// The elements of a listing.
+pub fn elements(xml: &mut Writer, copy: Option<&CopyState>) {
+    let Some(copy) = copy else { return };
+    xml.text("CopyId", &copy.id.to_string());
+    xml.text("CopyStatus", status_text(copy.status));
+    xml.text("CopySource", &copy.source);
+    xml.text("CopyProgress", &progress(copy));
+    xml.text_opt("CopyCompletionTime", copy.ended.map(date::rfc1123).as_deref());
+    xml.text_opt("CopyStatusDescription", copy.description.as_deref());
+}
+
+#[cfg(test)]
+mod tests {
+    use lazuli_engine::clock::Timestamp;
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_is_told_in_headers_and_elements() {
+        let failed = CopyState {
+            id: Uuid::from_u128(1),
+            source: "http://host/a&b".into(),
+            status: CopyStatus::Failed,
+            done: 3,
+            total: 10,
+            ended: Some(Timestamp::from_unix_seconds(1_785_542_400)),
+            description: Some("404 BlobNotFound".into()),
+            incremental: None,
+        };
+        let answer = onto(Answer::ok(), Some(&failed));
+        let expected = [
+            ("x-ms-copy-id", "00000000-0000-0000-0000-000000000001"),
+            ("x-ms-copy-status", "failed"),
+            ("x-ms-copy-source", "http://host/a&b"),
+            ("x-ms-copy-progress", "3/10"),
+            ("x-ms-copy-completion-time", "Sat, 01 Aug 2026 00:00:00 GMT"),
+            ("x-ms-copy-status-description", "404 BlobNotFound"),
+        ];
+        for (name, value) in expected {
+            assert_eq!(answer.headers[name], value, "{name}");
+        }
+        let mut xml = Writer::begin();
+        elements(&mut xml, Some(&failed));
+        let text = String::from_utf8(xml.finish()).unwrap();
+        let expected = "<CopyId>00000000-0000-0000-0000-000000000001</CopyId><CopyStatus>failed</CopyStatus><CopySource>\
+                        http://host/a&amp;b</CopySource><CopyProgress>3/10</CopyProgress><CopyCompletionTime>Sat, 01 \
+                        Aug 2026 00:00:00 GMT</CopyCompletionTime><CopyStatusDescription>404 BlobNotFound\
+                        </CopyStatusDescription>";
+        assert!(text.ends_with(expected), "{text}");
+        assert!(onto(Answer::ok(), None).headers.is_empty());
+    }
+}

@@ -1,0 +1,289 @@
+//! Copies from other servers: a blob that has no bytes yet, and a list that grows beside it until it has them all.
+//! <https://learn.microsoft.com/rest/api/storageservices/copy-blob>
+//!
+//! Whoever can reach the other servers asks for the copies under way ([`under_way`]), puts what they read ([`put`]) and says
+//! when a source cannot be read ([`fail`]). All that is known about a copy is in rows: after a restart it goes on where
+//! the last part ended.
+
+use std::time::Duration;
+
+use tokio::sync::futures::Notified;
+use uuid::Uuid;
+
+use crate::blob::copy::{CopyKind, CopyRequest, admit_target, remembered, stored};
+use crate::blob::copying::{CopyState, CopyStatus};
+use crate::blob::kind::BlobKind;
+use crate::blob::{OnBlob, Written, log, state};
+use crate::clock::Timestamp;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::etag::Etag;
+use crate::lease::Leased;
+use crate::payload::Staged;
+use crate::payload::refs::{self, Target};
+use crate::policy::AccountPolicy;
+use crate::properties::{HttpProperties, Metadata};
+use crate::refusal::Refusal;
+use crate::rows;
+use crate::rows::blob::{BlobRow, Content};
+use crate::rows::codec;
+use crate::rows::copy::{self, CopyRow};
+use crate::rows::due::{self, DueKind, DueRow};
+use crate::store::{Direction, KeyRange, Purpose, Space, StoreError, Tx, View};
+
+/// How long a copy may take.
+pub const COPY_TIME_MAX: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+/// Longest description of a failure; it lies in the blob's row.
+const DESCRIPTION_CHARS_MAX: usize = 256;
+
+/// A blob of another server, as it was described when the copy began.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Where it is, with its signature.
+    pub address: String,
+    /// Its version, as its server calls it.
+    pub version: String,
+    /// Its kind.
+    pub kind: BlobKind,
+    /// Its bytes.
+    pub length: u64,
+    /// Its HTTP properties.
+    pub http: HttpProperties,
+    /// Its metadata.
+    pub metadata: Metadata,
+}
+
+/// What beginning a copy answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// The version of the target.
+    pub written: Written,
+    /// How the copy stands: one of nothing is complete.
+    pub status: CopyStatus,
+}
+
+/// Copy Blob of a source on another server: the target becomes a blob without bytes at which a copy is under way.
+///
+/// Refuses as `put`, and `LeaseNotInfinite`.
+pub async fn begin(engine: &Engine, target: OnBlob, request: CopyRequest, source: Source) -> Result<Begun, Error> {
+    let policy = engine.policy(&target.address.container.account);
+    let begun = engine.write(Purpose::Grow, move |tx| try_begin(tx, &policy, &target, &request, &source)).await?;
+    engine.wake();
+    engine.copies().notify_waiters();
+    Ok(begun)
+}
+
+fn try_begin(
+    tx: &mut dyn Tx,
+    policy: &AccountPolicy,
+    target: &OnBlob,
+    request: &CopyRequest,
+    source: &Source,
+) -> Result<Begun, Error> {
+    let place = state::place(tx, target)?;
+    let kind = match source.kind {
+        BlobKind::Append { blocks, .. } => BlobKind::Append { blocks, sealed: request.seal },
+        kind => kind,
+    };
+    let lease = admit_target(tx, target, &place, CopyKind::Start, kind)?;
+    let status = if source.length == 0 { CopyStatus::Success } else { CopyStatus::Pending };
+    if status == CopyStatus::Pending {
+        let (number, due) = (tx.id(), tx.now().after(COPY_TIME_MAX));
+        let row = CopyRow {
+            blob: place.key.clone(),
+            address: source.address.clone(),
+            version: source.version.clone(),
+            total: source.length,
+            done: 0,
+            list: None,
+            number,
+            due,
+        };
+        let key = copy::key(request.id);
+        rows::put(tx, Space::Due, due::key(due, DueKind::Copy, number), &DueRow { key: key.clone() })?;
+        rows::put(tx, Space::Copies, key, &row)?;
+    }
+    let complete = remembered(request, source.length, tx.now());
+    let copy = complete.map(|complete| match status {
+        CopyStatus::Pending => CopyState { status, done: 0, ended: None, ..complete },
+        _ => complete,
+    });
+    let tags = request.tags.clone().unwrap_or_default();
+    let stored = stored(request, source.http.clone(), source.metadata.clone(), tags);
+    let encryption = place.scope.encryption(None, stored.scope.as_ref())?;
+    let new = state::New { kind, stored, length: 0, content: Content::Empty, copy, encryption };
+    let written = state::replace(tx, policy, target, place, lease, new)?;
+    Ok(Begun { written, status })
+}
+
+/// A copy under way, as whoever carries it on needs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// Its id.
+    pub id: Uuid,
+    /// Where the source is, with its signature.
+    pub address: String,
+    /// The version of the source.
+    pub version: String,
+    /// Bytes to copy.
+    pub total: u64,
+    /// Bytes that are there.
+    pub done: u64,
+}
+
+/// The copies under way, at most `limit`.
+pub async fn under_way(engine: &Engine, limit: usize) -> Result<Vec<Pending>, Error> {
+    engine
+        .scan(move |view| {
+            let mut pending = Vec::new();
+            for pair in view.scan(Space::Copies, KeyRange::all(), Direction::Forward).take(limit) {
+                let (key, value) = pair?;
+                let row: CopyRow = codec::decode(Space::Copies, &key, &value)?;
+                let id = copy::id(&key).ok_or_else(|| codec::corrupt(Space::Copies, &key, "not a copy's id"))?;
+                let CopyRow { address, version, total, done, .. } = row;
+                pending.push(Pending { id, address, version, total, done });
+            }
+            Ok(pending)
+        })
+        .await
+}
+
+/// Resolves when a copy has begun or ended since it was called.
+pub fn changed(engine: &Engine) -> Notified<'_> {
+    engine.copies().notified()
+}
+
+/// Puts the next bytes of a copy, which begin at byte `at` of the source; with the last of them the blob has its
+/// content. Answers whether they were the last.
+///
+/// Refuses `NoCopyPending` if the copy ended meanwhile or has these bytes already.
+pub async fn put(engine: &Engine, id: Uuid, at: u64, part: Staged) -> Result<bool, Error> {
+    let complete = engine
+        .write_content(part, move |tx, part| {
+            let mut row = pending(tx, id)?.filter(|row| row.done == at).ok_or(Refusal::NoCopyPending)?;
+            let mut blob = target(tx, id, &row)?.ok_or(Refusal::NoCopyPending)?;
+            let so_far = row.list.map_or(Content::Empty, Content::Log);
+            // Nobody shares the list of a copy that is under way.
+            let tail = log::tail(tx, so_far, row.done)?;
+            let tail = tail.ok_or_else(|| codec::corrupt(Space::Copies, &copy::key(id), "its list goes on"))?;
+            row.list = Some(tail.push(tx, part)?);
+            row.done += part.length();
+            if row.done > row.total {
+                return Err(Refusal::NoCopyPending.into());
+            }
+            let complete = row.done == row.total;
+            if complete {
+                (blob.content, blob.length) = (row.list.map_or(Content::Empty, Content::Log), row.total);
+                forget(tx, id, &row)?;
+                end(&mut blob, CopyStatus::Success, None, tx.now());
+            } else {
+                rows::put(tx, Space::Copies, copy::key(id), &row)?;
+            }
+            if let Some(copy) = &mut blob.copy {
+                copy.done = row.done;
+            }
+            rows::put(tx, Space::Blobs, row.blob, &blob)?;
+            Ok(complete)
+        })
+        .await?;
+    Ok(complete)
+}
+
+/// Gives a copy up because its source cannot be read: what came so far goes, `description` says why.
+///
+/// Refuses `NoCopyPending` if it ended meanwhile.
+pub async fn fail(engine: &Engine, id: Uuid, description: String) -> Result<(), Error> {
+    engine
+        .write(Purpose::Free, move |tx| {
+            let row = pending(tx, id)?.ok_or(Refusal::NoCopyPending)?;
+            Ok(give_up(tx, id, row, CopyStatus::Failed, Some(&description))?)
+        })
+        .await?;
+    engine.wake();
+    Ok(())
+}
+
+/// Abort Copy Blob: <https://learn.microsoft.com/rest/api/storageservices/abort-copy-blob>. The blob stays, without
+/// bytes. Conditions are not used.
+///
+/// Refuses `ContainerNotFound`, `BlobNotFound`, the lease refusals, `NoCopyPending` and `CopyIdMismatch`.
+pub async fn abort(engine: &Engine, on: OnBlob, id: Uuid) -> Result<(), Error> {
+    engine
+        .write(Purpose::Free, move |tx| {
+            let blob = state::place(tx, &on)?.blob.ok_or(Refusal::BlobNotFound)?;
+            blob.lease.guard_write(tx.now(), on.lease, Leased::Blob)?;
+            let under_way =
+                blob.copy.filter(|copy| copy.status == CopyStatus::Pending).ok_or(Refusal::NoCopyPending)?;
+            if under_way.id != id {
+                return Err(Refusal::CopyIdMismatch.into());
+            }
+            let row = pending(tx, id)?.ok_or(Refusal::NoCopyPending)?;
+            Ok(give_up(tx, id, row, CopyStatus::Aborted, None)?)
+        })
+        .await?;
+    engine.wake();
+    engine.copies().notify_waiters();
+    Ok(())
+}
+
+/// Gives up a copy whose time is over, unless it ended before.
+pub(crate) fn expire(tx: &mut dyn Tx, at: Timestamp, number: u64, key: &[u8]) -> Result<(), StoreError> {
+    tx.delete(Space::Due, &due::key(at, DueKind::Copy, number))?;
+    let row: Option<CopyRow> = rows::get(tx, Space::Copies, key)?;
+    match (row.filter(|row| row.number == number), copy::id(key)) {
+        (Some(row), Some(id)) => give_up(tx, id, row, CopyStatus::Failed, Some("The copy took longer than 14 days.")),
+        _ => Ok(()),
+    }
+}
+
+/// Forgets the copy under way at a blob that is erased.
+pub(super) fn erase(tx: &mut dyn Tx, blob: &BlobRow) -> Result<(), StoreError> {
+    let Some(under_way) = blob.copy.as_ref().filter(|copy| copy.status == CopyStatus::Pending) else { return Ok(()) };
+    let Some(row) = pending(tx, under_way.id)? else { return Ok(()) };
+    forget(tx, under_way.id, &row)?;
+    row.list.map_or(Ok(()), |list| refs::release(tx, Target::list(list)))
+}
+
+fn pending(view: &dyn View, id: Uuid) -> Result<Option<CopyRow>, StoreError> {
+    rows::get(view, Space::Copies, &copy::key(id))
+}
+
+/// The blob at which the copy is under way.
+fn target(view: &dyn View, id: Uuid, row: &CopyRow) -> Result<Option<BlobRow>, StoreError> {
+    let blob: Option<BlobRow> = rows::get(view, Space::Blobs, &row.blob)?;
+    Ok(blob.filter(|blob| blob.copy.as_ref().is_some_and(|copy| copy.id == id)))
+}
+
+/// Removes the copy's row and its appointment.
+fn forget(tx: &mut dyn Tx, id: Uuid, row: &CopyRow) -> Result<(), StoreError> {
+    tx.delete(Space::Due, &due::key(row.due, DueKind::Copy, row.number))?;
+    tx.delete(Space::Copies, &copy::key(id))
+}
+
+fn give_up(
+    tx: &mut dyn Tx,
+    id: Uuid,
+    row: CopyRow,
+    status: CopyStatus,
+    description: Option<&str>,
+) -> Result<(), StoreError> {
+    forget(tx, id, &row)?;
+    if let Some(list) = row.list {
+        refs::release(tx, Target::list(list))?;
+    }
+    if let Some(mut blob) = target(tx, id, &row)? {
+        end(&mut blob, status, description, tx.now());
+        rows::put(tx, Space::Blobs, row.blob, &blob)?;
+    }
+    Ok(())
+}
+
+/// The blob of a copy that is over is a new version.
+fn end(blob: &mut BlobRow, status: CopyStatus, description: Option<&str>, now: Timestamp) {
+    blob.etag = Etag::at(now);
+    if let Some(copy) = &mut blob.copy {
+        copy.status = status;
+        copy.ended = Some(now);
+        copy.description = description.map(|text| text.chars().take(DESCRIPTION_CHARS_MAX).collect());
+    }
+}

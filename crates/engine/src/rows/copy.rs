@@ -1,0 +1,70 @@
+//! `copies`: copy -> [`CopyRow`]: the copies from other servers that are under way.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::clock::Timestamp;
+use crate::rows::codec::Row;
+use crate::rows::list::ListId;
+
+/// A copy under way. The list that it holds one reference on grows until it is the blob's content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyRow {
+    /// The key of the blob that is to be.
+    pub blob: Vec<u8>,
+    /// Where the source is, with its signature.
+    pub address: String,
+    /// The version of the source, as its server calls it; every byte is of this one.
+    pub version: String,
+    /// Bytes to copy, at least one.
+    pub total: u64,
+    /// Bytes that the list has.
+    pub done: u64,
+    /// The bytes so far; none at the beginning.
+    pub list: Option<ListId>,
+    /// Names the appointment.
+    pub number: u64,
+    /// When it is given up.
+    pub due: Timestamp,
+}
+
+impl Row for CopyRow {
+    const VERSION: u8 = 1;
+}
+
+/// The key of a copy.
+pub fn key(copy: Uuid) -> Vec<u8> {
+    copy.as_bytes().to_vec()
+}
+
+/// The copy in `key`; none if it is not one.
+pub fn id(key: &[u8]) -> Option<Uuid> {
+    Uuid::from_slice(key).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::codec::{decode, encode};
+    use crate::store::Space;
+
+    #[test]
+    fn rows_on_disk_look_like_this_for_ever() {
+        let copy = Uuid::from_u128(0x0102_0304_0506_0708_090A_0B0C_0D0E_0F10);
+        assert_eq!(key(copy), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
+        assert_eq!((id(&key(copy)), id(b"short")), (Some(copy), None));
+        let row = CopyRow {
+            blob: vec![7],
+            address: "u".into(),
+            version: "v".into(),
+            total: 3,
+            done: 2,
+            list: Some(ListId(5)),
+            number: 6,
+            due: Timestamp::from_ticks(9),
+        };
+        let bytes = encode(&row).unwrap();
+        assert_eq!(bytes, [1, 1, 7, 1, b'u', 1, b'v', 3, 2, 1, 5, 6, 9]);
+        assert_eq!(decode::<CopyRow>(Space::Copies, b"k", &bytes).unwrap(), row);
+    }
+}
