@@ -364,9 +364,11 @@ async fn deleted_containers_are_listed_once_before_the_one_that_took_their_name(
     engine.set_policies(Policies::default().with(AccountName::parse("dev").unwrap(), policy));
     for _ in 0..3 {
         container::delete(&engine, on_container("photos")).await.unwrap();
-        container::create(&engine, at("photos"), Metadata::default(), Default::default()).await.unwrap();
+        container::create(&engine, at("photos"), Metadata::default(), Default::default(), Default::default())
+            .await
+            .unwrap();
     }
-    container::create(&engine, at("zeta"), Metadata::default(), Default::default()).await.unwrap();
+    container::create(&engine, at("zeta"), Metadata::default(), Default::default(), Default::default()).await.unwrap();
     for (deleted, expected) in
         [(true, &["photos-", "photos-", "photos-", "photos", "zeta"][..]), (false, &["photos", "zeta"])]
     {
