@@ -17,7 +17,7 @@ fn under(request: Request, key: u8) -> Request {
 }
 
 fn pattern(length: usize) -> Vec<u8> {
-    (0..length).map(|index| (index % 251) as u8).collect()
+    (0..=250u8).cycle().take(length).collect()
 }
 
 #[tokio::test]
