@@ -282,6 +282,6 @@ fn others(queues: &Queues, queue: &Queue) -> Vec<Case> {
         ("metadata too large", set("x-ms-meta-a", &large), 400, "MetadataTooLarge"),
         ("no credentials", queue.get("").unsigned(), 401, "NoAuthenticationInformation"),
         ("write to the secondary", secondary, 403, "InsufficientAccountPermissions"),
-        ("delegation key", key, 501, "NotImplemented"),
+        ("delegation key for the account's key", key, 403, "AuthenticationFailed"),
     ]
 }
