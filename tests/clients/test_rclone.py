@@ -28,7 +28,7 @@ def rclone(server):
     environment = os.environ | {
         "RCLONE_CONFIG": os.devnull,
         "RCLONE_CONFIG_REMOTE_TYPE": "azureblob",
-        "RCLONE_CONFIG_REMOTE_SAS_URL": f"http://127.0.0.1:{server.port}/{ACCOUNT}?{sas}",
+        "RCLONE_CONFIG_REMOTE_SAS_URL": f"http://127.0.0.1:{server.ports['blob']}/{ACCOUNT}?{sas}",
         "RCLONE_TRANSFERS": "16",
         "RCLONE_CHECKERS": "16",
         "RCLONE_RETRIES": "1",

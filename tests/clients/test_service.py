@@ -69,7 +69,7 @@ def test_wrong_properties_say_what_is_wrong(service):
 def test_statistics_come_from_the_secondary_endpoint(own_server):
     with own_server.client() as service:
         service.create_container("mirrored").upload_blob("a", b"one")
-    address = f"127.0.0.1:{own_server.port}"
+    address = f"127.0.0.1:{own_server.ports['blob']}"
     # The SDK replaces only the host when it asks the secondary endpoint; here both are one host.
     mirror = BlobServiceClient(
         f"http://{address}/{ACCOUNT}-secondary",
@@ -128,8 +128,8 @@ def test_a_website_is_served_to_browsers(service, own_server):
         pages.upload_blob(name, name.encode(), content_settings=html)
 
     def get(path, **headers):
-        host = {"Host": f"{ACCOUNT}.web.localhost:{own_server.port}"}
-        return requests.get(f"http://127.0.0.1:{own_server.port}{path}", headers={**host, **headers}, timeout=30)
+        host = {"Host": f"{ACCOUNT}.web.localhost:{own_server.ports['blob']}"}
+        return requests.get(f"http://127.0.0.1:{own_server.ports['blob']}{path}", headers={**host, **headers}, timeout=30)
 
     assert get("/").text == "index.html" and get("/").headers["Content-Type"] == "text/html"
     assert get("/docs/").text == "docs/index.html"
