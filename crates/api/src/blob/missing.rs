@@ -2,7 +2,7 @@
 //! shrinks.
 
 use crate::error::Problem;
-use crate::operation::Permission::{Add, Create, Delegate, Own, Protect, Read, Write};
+use crate::operation::Permission::{Add, Create, Delegate, Own, Read, Write};
 use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::{Header, HeaderIs, HeaderIsNot, NoQuery, Query};
 use crate::route::{Route, Verb};
@@ -10,7 +10,6 @@ use crate::route::{Route, Verb};
 const GET: &[Verb] = &[Verb::Get];
 const PUT: &[Verb] = &[Verb::Put];
 const POST: &[Verb] = &[Verb::Post];
-const DELETE: &[Verb] = &[Verb::Delete];
 
 const SOURCE: &str = "x-ms-copy-source";
 const SYNC: &str = "x-ms-requires-sync";
@@ -29,11 +28,6 @@ missing! {
     COPY "Blob_StartCopyFromURL" Create;
     COPY_SYNC "Blob_CopyFromURL" Create;
     COPY_ABORT "Blob_AbortCopyFromURL" Write;
-    SET_TIER "Blob_SetTier" Write;
-    SET_EXPIRY "Blob_SetExpiry" Write;
-    SET_IMMUTABILITY "Blob_SetImmutabilityPolicy" Protect;
-    DELETE_IMMUTABILITY "Blob_DeleteImmutabilityPolicy" Protect;
-    SET_LEGAL_HOLD "Blob_SetLegalHold" Protect;
     PUT_FROM_URL "BlockBlob_PutBlobFromUrl" Create;
     PUT_BLOCK_FROM_URL "BlockBlob_StageBlockFromURL" Create;
     APPEND_FROM_URL "AppendBlob_AppendBlockFromUrl" Add;
@@ -51,11 +45,6 @@ pub(super) const ROUTES: &[Route] = &[
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIsNot(KIND, "BlockBlob"), HeaderIs(SYNC, "true")], &COPY_SYNC),
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIsNot(KIND, "BlockBlob"), HeaderIsNot(SYNC, "true")], &COPY),
     Route::blob(PUT, "copy", &[], &COPY_ABORT),
-    Route::blob(PUT, "tier", &[], &SET_TIER),
-    Route::blob(PUT, "expiry", &[], &SET_EXPIRY),
-    Route::blob(PUT, "immutabilityPolicies", &[], &SET_IMMUTABILITY),
-    Route::blob(DELETE, "immutabilityPolicies", &[], &DELETE_IMMUTABILITY),
-    Route::blob(PUT, "legalhold", &[], &SET_LEGAL_HOLD),
     Route::blob(PUT, "block", &[Header(SOURCE)], &PUT_BLOCK_FROM_URL),
     Route::blob(PUT, "appendblock", &[Header(SOURCE)], &APPEND_FROM_URL),
     Route::blob(PUT, "page", &[HeaderIs(PAGE_WRITE, "update"), Header(SOURCE)], &PUT_PAGE_FROM_URL),

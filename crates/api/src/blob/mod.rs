@@ -5,15 +5,18 @@ mod append;
 mod batch;
 mod blocks;
 mod container;
+mod expiring;
 mod listing;
 mod missing;
 mod object;
 mod pages;
+mod protecting;
 pub mod query;
 mod removal;
 mod service;
 mod snapshot;
 mod tags;
+mod tiering;
 
 use crate::code::Code;
 use crate::error::Problem;
@@ -36,6 +39,9 @@ pub const ROUTES: &[&[Route]] = &[
     pages::ROUTES,
     tags::ROUTES,
     batch::ROUTES,
+    tiering::ROUTES,
+    protecting::ROUTES,
+    expiring::ROUTES,
     missing::ROUTES,
 ];
 

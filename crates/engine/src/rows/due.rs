@@ -24,6 +24,8 @@ pub enum DueKind {
     Container = 6,
     /// A map of pages that was being built: dropped if no blob came to name it.
     Pages = 7,
+    /// A blob that expires: deleted.
+    Expiry = 9,
 }
 
 /// What the clockwork needs to find the thing again.
@@ -54,6 +56,7 @@ pub fn parse(key: &[u8]) -> Result<(Timestamp, DueKind, u64), StoreError> {
         5 => DueKind::Removed,
         6 => DueKind::Container,
         7 => DueKind::Pages,
+        9 => DueKind::Expiry,
         _ => return Err(reader.corrupt("unknown kind of appointment")),
     };
     let id = reader.u64()?;
@@ -72,13 +75,24 @@ mod tests {
         let written = key(at, DueKind::List, 3);
         assert_eq!(written, [0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 3]);
         assert_eq!(parse(&written).unwrap(), (at, DueKind::List, 3));
+        for kind in [
+            DueKind::Staging,
+            DueKind::List,
+            DueKind::Message,
+            DueKind::Deleted,
+            DueKind::Removed,
+            DueKind::Container,
+            DueKind::Expiry,
+        ] {
+            assert_eq!(parse(&key(at, kind, 3)).unwrap(), (at, kind, 3));
+        }
         assert_eq!(encode(&DueRow { key: vec![9] }).unwrap(), [1, 1, 9]);
     }
 
     #[test]
     fn an_unknown_kind_is_reported() {
         let mut written = key(Timestamp::from_ticks(1), DueKind::List, 3);
-        written[8] = 9;
+        written[8] = 99;
         assert!(matches!(parse(&written), Err(StoreError::Corrupt { space: Space::Due, .. })));
     }
 }
