@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 from azure.core.exceptions import HttpResponseError, ResourceExistsError, ResourceNotFoundError
-from azure.storage.blob import ImmutabilityPolicy
+from azure.storage.blob import ImmutabilityPolicy, StandardBlobTier
 
 from conftest import ACCOUNT, Server
 
@@ -42,7 +42,7 @@ def wait_until(condition):
 
 def test_a_blob_goes_through_its_tiers(container):
     blob = container.get_blob_client("a")
-    blob.upload_blob(b"one", standard_blob_tier="Cool")
+    blob.upload_blob(b"one", standard_blob_tier=StandardBlobTier.COOL)
     assert blob.get_blob_properties().blob_tier == "Cool"
     blob.set_standard_blob_tier("Archive")
     refused("BlobArchived", blob.download_blob)
@@ -104,7 +104,7 @@ def test_a_blob_expires(container):
     blob = container.get_blob_client("a")
     blob.upload_blob(b"one")
     # The public method is that of the Data Lake SDK, whose accounts have a hierarchical namespace.
-    blob._client.blob.set_expiry(url=blob.url, expiry_options="RelativeToNow", expires_on="1000")
+    blob._client.blob.set_expiry(expiry_options="RelativeToNow", expires_on="1000")
     wait_until(lambda: not blob.exists())
     with pytest.raises(ResourceNotFoundError):
         blob.download_blob()
