@@ -35,6 +35,7 @@ macro_rules! codes {
 
 codes! {
     AppendPositionConditionNotMet 412 "The append position condition specified was not met.";
+    AccessTierNotSupportedForBlobType 400 "The access tier is not supported for this blob type.";
     AuthenticationFailed 403 "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly, including the signature.";
     AuthorizationFailure 403 "This request is not authorized to perform this operation.";
     AuthorizationPermissionMismatch 403 "This request is not authorized to perform this operation using this permission.";
@@ -43,19 +44,26 @@ codes! {
     AuthorizationServiceMismatch 403 "This request is not authorized to perform this operation using this service.";
     AuthorizationSourceIPMismatch 403 "This request is not authorized to perform this operation using this source IP.";
     BlobAlreadyExists 409 "The specified blob already exists.";
+    BlobArchived 409 "This operation is not permitted on an archived blob.";
+    BlobBeingRehydrated 409 "This operation is not permitted because the blob is being rehydrated.";
     BlobDoesNotUseCustomerSpecifiedEncryption 409 "The blob is not encrypted with a customer specified key; the request may not bring one.";
     BlobIsSealed 409 "The specified blob is sealed and its contents can't be modified unless the blob is re-created after a delete.";
+    BlobImmutableDueToLegalHold 409 "This operation is not permitted as the blob is immutable due to a legal hold.";
+    BlobImmutableDueToPolicy 409 "This operation is not permitted as the blob is immutable due to a policy.";
     BlobNotFound 404 "The specified blob does not exist.";
     BlobSnapshotNotSoftDeleted 409 "The specified snapshot or version is not soft-deleted.";
+    BlobTierInadequateForContentLength 409 "The tier is inadequate for the length of the blob's content.";
     BlobUsesCustomerSpecifiedEncryption 409 "The blob is encrypted with customer specified encryption, but it was not provided in the request.";
     BlockCountExceedsLimit 409 "The uncommitted block count cannot exceed the maximum limit of 100,000 blocks.";
     BlockListTooLong 400 "The block list may not contain more than 50,000 blocks.";
     BothCrc64AndMd5HeaderPresent 400 "Both x-ms-content-crc64 and Content-MD5 are present; send one.";
     BothUserTagsAndSourceTagsCopyPresentException 400 "x-ms-tags and the tag option COPY are both present; send one.";
     CannotVerifyCopySource 404 "Could not verify the copy source. See the source's error code.";
+    CannotChangeToLowerTier 409 "A higher access tier has already been set for the blob.";
     ConditionHeadersNotSupported 400 "Condition headers are not supported.";
     ConditionNotMet 412 "The condition specified using HTTP conditional header(s) is not met.";
     ContainerAlreadyExists 409 "The specified container already exists.";
+    ContainerImmutableStorageWithVersioningEnabled 409 "The requested operation is not allowed as the container holds blobs that are protected by immutable storage with versioning.";
     ContainerNotFound 404 "The specified container does not exist.";
     CorsPreflightFailure 403 "CORS is not enabled for the service, or no rule of it matches the request.";
     CopyIdMismatch 409 "The specified copy ID did not match the copy ID for the pending copy operation.";
@@ -63,6 +71,7 @@ codes! {
     EmptyMetadataKey 400 "The key for one of the metadata key-value pairs is empty.";
     ErrorProcessingQueryExpression 400 "The query expression cannot be processed.";
     InfiniteLeaseDurationRequired 412 "The lease ID matched, but the specified lease must be an infinite-duration lease.";
+    ImmutabilityPolicyDeleteOnLockedPolicy 409 "A locked immutability policy cannot be deleted.";
     InsufficientAccountPermissions 403 "The account being accessed does not have sufficient permissions to execute this operation.";
     InsufficientStorage 507 "The server has too little disk space left to store more data. Reads and deletes still work.";
     InternalError 500 "The server encountered an internal error. Please retry the request.";
@@ -78,6 +87,7 @@ codes! {
     InvalidMd5 400 "The MD5 value specified in the request is invalid. It must be 128 bits and Base64-encoded.";
     InvalidMetadata 400 "The metadata specified is invalid. It has characters that are not permitted.";
     InvalidPageRange 416 "The page range specified is invalid.";
+    InvalidOperation 400 "The operation is invalid for the resource.";
     InvalidQueryParameterValue 400 "Value for one of the query parameters specified in the request URI is invalid.";
     InvalidRange 416 "The range specified is invalid for the current size of the resource.";
     InvalidResourceName 400 "The specified resource name contains invalid characters.";
@@ -173,6 +183,17 @@ impl From<Refusal> for Code {
             Refusal::LeaseBrokenNoRenew => Self::LeaseIsBrokenAndCannotBeRenewed,
             Refusal::BlockUnknown => Self::InvalidBlockList,
             Refusal::BlockIdLengthDiffers => Self::InvalidBlobOrBlock,
+            Refusal::BlobArchived => Self::BlobArchived,
+            Refusal::Rehydrating => Self::BlobBeingRehydrated,
+            Refusal::TierNotForKind => Self::AccessTierNotSupportedForBlobType,
+            Refusal::TierTooSmall => Self::BlobTierInadequateForContentLength,
+            Refusal::TierLower => Self::CannotChangeToLowerTier,
+            Refusal::BlobImmutable => Self::BlobImmutableDueToPolicy,
+            Refusal::BlobHeld => Self::BlobImmutableDueToLegalHold,
+            Refusal::ContainerProtected => Self::ContainerImmutableStorageWithVersioningEnabled,
+            Refusal::PolicyLocked => Self::ImmutabilityPolicyDeleteOnLockedPolicy,
+            Refusal::PolicyOver | Refusal::ExpiryOver => Self::InvalidHeaderValue,
+            Refusal::ProtectionOff => Self::InvalidOperation,
             Refusal::ScopeFixed => Self::RequestForbiddenByContainerEncryptionPolicy,
             Refusal::KeyNeeded => Self::BlobUsesCustomerSpecifiedEncryption,
             Refusal::KeyNotUsed => Self::BlobDoesNotUseCustomerSpecifiedEncryption,

@@ -4,7 +4,7 @@ use http::StatusCode;
 use lazuli_engine::{Error, Refusal, store::StoreError};
 
 use crate::code::Code;
-use crate::wire::{date, etag};
+use crate::wire::{date, etag, protection};
 
 /// A request that is not answered with success: a code, and the details that help its sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,6 +120,15 @@ impl From<Error> for Problem {
                 .saying("The committed block count cannot exceed the maximum limit of 50,000 blocks."),
             Error::Refused(Refusal::PageListTooLong) => Self::new(Code::OutOfRangeInput)
                 .saying("The list of pages is too long for this version: ask for a part of the blob by x-ms-range."),
+            Error::Refused(refusal @ Refusal::PolicyOver) => Self::new(refusal.into())
+                .saying("The immutability policy would end in the past.")
+                .detail("HeaderName", protection::UNTIL),
+            Error::Refused(refusal @ Refusal::ExpiryOver) => Self::new(refusal.into())
+                .saying("The blob would expire in the past.")
+                .detail("HeaderName", "x-ms-expiry-time"),
+            Error::Refused(refusal @ Refusal::ProtectionOff) => {
+                Self::new(refusal.into()).saying("Immutable storage with versioning is not enabled for the account.")
+            }
             Error::Refused(refusal) => Self::new(refusal.into()),
             Error::Busy => Self::new(Code::ServerBusy),
             Error::Storage(StoreError::Full) => Self::new(Code::InsufficientStorage),

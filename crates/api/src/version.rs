@@ -49,10 +49,14 @@ impl Version {
     pub const V2020_12_06: Self = Self::of(2020, 12, 6);
     /// The first that escapes names which XML cannot carry.
     pub const V2021_02_12: Self = Self::of(2021, 2, 12);
+    /// The first with the cold tier.
+    pub const V2021_12_02: Self = Self::of(2021, 12, 2);
     /// The first with user delegation keys for queues and tables, and for one user alone.
     pub const V2025_07_05: Self = Self::of(2025, 7, 5);
     /// The first with headers and parameters in user delegation signatures.
     pub const V2026_04_06: Self = Self::of(2026, 4, 6);
+    /// The first with the smart tier.
+    pub const V2026_06_06: Self = Self::of(2026, 6, 6);
 
     /// The first with blocks of 100 MiB in append blobs.
     pub const V2022_11_02: Self = Self::of(2022, 11, 2);

@@ -31,6 +31,10 @@ pub struct Conditions {
     pub if_unmodified_since: Option<Timestamp>,
     /// Holds for a blob with such tags.
     pub if_tags: Option<TagCondition>,
+    /// Holds for a blob whose tier was set after this second.
+    pub tier_modified_since: Option<Timestamp>,
+    /// Holds for a blob whose tier was not set after this second.
+    pub tier_unmodified_since: Option<Timestamp>,
     /// Whether a write that creates or replaces may only create: who asks is not allowed more.
     pub only_new: bool,
 }
@@ -98,6 +102,19 @@ impl Conditions {
             Some(condition) if !condition.holds(&read()?) => Err(Refusal::ConditionFailed.into()),
             _ => Ok(()),
         }
+    }
+}
+
+impl Conditions {
+    /// Judges when the tier of a blob was set: when the blob was created, if it never was.
+    ///
+    /// Refuses [`Refusal::ConditionFailed`].
+    pub fn judge_tier(&self, changed: Timestamp) -> Result<(), Refusal> {
+        let since = |time: Timestamp| changed.whole_second() > time.whole_second();
+        if self.tier_modified_since.is_none_or(since) && self.tier_unmodified_since.is_none_or(|time| !since(time)) {
+            return Ok(());
+        }
+        Err(Refusal::ConditionFailed)
     }
 }
 

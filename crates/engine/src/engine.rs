@@ -236,6 +236,11 @@ impl Engine {
         self.shared.policies.read().of(account)
     }
 
+    /// What all owners decided.
+    pub(crate) fn policies(&self) -> Policies {
+        self.shared.policies.read().clone()
+    }
+
     pub(crate) fn clockwork(&self) -> &Clockwork {
         &self.shared.clockwork
     }

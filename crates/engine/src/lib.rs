@@ -14,6 +14,7 @@ pub mod encryption;
 pub mod engine;
 pub mod error;
 pub mod etag;
+pub mod expiry;
 pub mod identity;
 pub mod lease;
 pub mod names;

@@ -27,6 +27,30 @@ pub enum Refusal {
     PermanentDeletionOff,
     /// The blob is of another kind than the operation works on.
     BlobKindMismatch,
+    /// The blob is archived: it cannot be read or changed before it is rehydrated.
+    BlobArchived,
+    /// The blob is being rehydrated, to another tier or in more haste.
+    Rehydrating,
+    /// The blob is of another kind than the tier is for.
+    TierNotForKind,
+    /// The blob has more bytes than the tier allows.
+    TierTooSmall,
+    /// The tier is lower than the one that the blob has, and of its kind only raised.
+    TierLower,
+    /// An immutability policy keeps the blob as it is.
+    BlobImmutable,
+    /// A legal hold keeps the blob as it is.
+    BlobHeld,
+    /// The container holds blobs that an immutability policy or a legal hold protects.
+    ContainerProtected,
+    /// The immutability policy is locked and cannot be deleted.
+    PolicyLocked,
+    /// The immutability policy would end in the past.
+    PolicyOver,
+    /// The account has no immutability policies and legal holds.
+    ProtectionOff,
+    /// The blob would expire in the past.
+    ExpiryOver,
     /// A condition of a read says that the caller's copy is still good.
     NotModified {
         /// The version that the caller has.

@@ -45,6 +45,8 @@ fn request(kind: CopyKind) -> CopyRequest {
         metadata: None,
         tags: Some(Tags::default()),
         scope: None,
+        tier: None,
+        protection: lazuli_engine::protection::Protection::default(),
         seal: false,
     }
 }

@@ -13,7 +13,7 @@ use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::NoHeader;
 use crate::route::{Route, Verb};
 use crate::version::Version;
-use crate::wire::{block_list, condition, digest, encryption, etag, lease, part, properties, unbuilt};
+use crate::wire::{block_list, condition, digest, encryption, etag, lease, part, properties};
 
 const PUT: &[Verb] = &[Verb::Put];
 const MIB: u64 = 1024 * 1024;
@@ -29,7 +29,6 @@ pub(super) const ROUTES: &[Route] = &[
 
 /// The blob that an operation is about, without its conditions.
 pub(super) fn addressed(call: &Call) -> Result<OnBlob, Problem> {
-    unbuilt::refuse(&call.fields)?;
     Ok(OnBlob {
         part: part::read(&call.fields)?,
         lease: lease::held(&call.fields)?,

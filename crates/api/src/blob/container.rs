@@ -65,11 +65,13 @@ static GET_PROPERTIES: Operation = Operation {
 
 async fn get_properties(call: Call) -> Result<Answer, Problem> {
     let view = container::get(&call.engine, on(&call, condition::none(&call.fields)?)?).await?;
+    let immutability = call.engine.policy(&call.target.account).immutability;
     let answer = etag::onto(Answer::ok(), view.etag)
         .header_opt(acl::PUBLIC_ACCESS, acl::public_access_text(view.access.public))
+        // Of the container as a whole, which only a management plane sets.
         .header("x-ms-has-immutability-policy", "false")
         .header("x-ms-has-legal-hold", "false")
-        .header("x-ms-immutable-storage-with-versioning-enabled", "false")
+        .header("x-ms-immutable-storage-with-versioning-enabled", if immutability { "true" } else { "false" })
         .header(encryption::DEFAULT_SCOPE, encryption::scope_text(&view.scope))
         .header(encryption::DENY_OVERRIDE, if view.scope.fixed { "true" } else { "false" });
     Ok(metadata::onto(lease::onto(answer, &view.lease), &view.metadata))

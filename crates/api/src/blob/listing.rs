@@ -9,8 +9,8 @@ use crate::error::Problem;
 use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::{NoQuery, Query};
 use crate::route::{Route, Verb};
+use crate::wire::condition;
 use crate::wire::listing::{BlobsHead, Paging, blob_includes, blobs, service_endpoint};
-use crate::wire::{condition, unbuilt};
 
 /// The routes.
 pub(super) const ROUTES: &[Route] = &[
@@ -27,7 +27,6 @@ const fn list_operation(name: &'static str) -> Operation {
 }
 
 async fn list_blobs(call: Call) -> Result<Answer, Problem> {
-    unbuilt::refuse(&call.fields)?;
     condition::none(&call.fields)?;
     let (paging, includes) = (Paging::parse(&call.fields)?, blob_includes(&call.fields)?);
     let request = ListBlobs {
@@ -54,6 +53,7 @@ async fn list_blobs(call: Call) -> Result<Answer, Problem> {
             delimiter: delimiter.as_deref(),
             metadata: includes.metadata,
             copy: includes.copy,
+            protection: includes.protection,
             version: call.version,
         };
         blobs(&head, &page)

@@ -6,15 +6,18 @@ mod batch;
 mod blocks;
 mod container;
 mod copy;
+mod expiring;
 mod listing;
 mod missing;
 mod object;
 mod pages;
+mod protecting;
 pub mod query;
 mod removal;
 mod service;
 mod snapshot;
 mod tags;
+mod tiering;
 
 use crate::code::Code;
 use crate::error::Problem;
@@ -38,6 +41,9 @@ pub const ROUTES: &[&[Route]] = &[
     tags::ROUTES,
     batch::ROUTES,
     copy::ROUTES,
+    tiering::ROUTES,
+    protecting::ROUTES,
+    expiring::ROUTES,
     missing::ROUTES,
 ];
 

@@ -7,6 +7,7 @@ use lazuli_engine::blob::{OnBlob, Part, Stored, Written};
 use lazuli_engine::condition::Conditions;
 use lazuli_engine::properties::HttpProperties;
 
+use super::expiring;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::error::Problem;
@@ -15,7 +16,8 @@ use crate::route::Marker::{HeaderIs, NoHeader};
 use crate::route::{Route, Verb};
 use crate::version::Version;
 use crate::wire::{
-    condition, copy, date, digest, encryption, etag, kind, lease, metadata, page, part, properties, tags, unbuilt,
+    condition, copy, date, digest, encryption, etag, kind, lease, metadata, page, part, properties, protection, tags,
+    tier,
 };
 
 const GET_HEAD: &[Verb] = &[Verb::Get, Verb::Head];
@@ -45,7 +47,6 @@ pub(super) const ROUTES: &[Route] = &[
 
 /// The blob that a read is about, with its conditions and lease.
 pub(super) fn to_read(call: &Call) -> Result<OnBlob, Problem> {
-    unbuilt::refuse(&call.fields)?;
     Ok(OnBlob {
         part: part::read(&call.fields)?,
         conditions: condition::read(&call.fields, call.version)?,
@@ -63,7 +64,6 @@ pub(super) fn to_write(call: &Call) -> Result<OnBlob, Problem> {
 
 /// The blob, snapshot or version that a write is about which does not change content, properties and metadata.
 pub(super) fn to_change(call: &Call) -> Result<OnBlob, Problem> {
-    unbuilt::refuse(&call.fields)?;
     Ok(OnBlob {
         part: part::read(&call.fields)?,
         conditions: Conditions { only_new: call.grant.creates_only(), ..condition::write(&call.fields)? },
@@ -77,7 +77,8 @@ pub(super) fn to_change(call: &Call) -> Result<OnBlob, Problem> {
 pub(super) fn stored(call: &Call, http: HttpProperties) -> Result<Stored, Problem> {
     let policy = call.engine.policy(&call.target.account);
     let (metadata, tags) = (metadata::read(&call.fields)?, tags::of_header(&call.fields)?);
-    Ok(Stored { http, metadata, tags, scope: encryption::scope(&call.fields, &policy)? })
+    let (tier, protection) = (tier::of_new(&call.fields, call.version)?, protection::of_new(&call.fields)?);
+    Ok(Stored { http, metadata, tags, scope: encryption::scope(&call.fields, &policy)?, tier, protection })
 }
 
 /// The answer to a write, with what every one says.
@@ -143,7 +144,8 @@ pub(super) fn described(answer: Answer, blob: &BlobView) -> Answer {
         .header("x-ms-creation-time", date::rfc1123(blob.created))
         .header("x-ms-server-encrypted", "true")
         .header_opt("x-ms-tag-count", (blob.tags > 0).then(|| blob.tags.to_string()));
-    let answer = encryption::onto(kind::onto(answer, blob.kind), &blob.encryption);
+    let answer = encryption::onto(tier::onto(kind::onto(answer, blob.kind), blob), &blob.encryption);
+    let answer = protection::onto(answer, &blob.protection).header_opt(expiring::TIME, blob.expires.map(date::rfc1123));
     let answer = metadata::onto(properties::onto(answer, &blob.http), &blob.metadata);
     let answer = copy::onto(answer, blob.copy.as_ref());
     let answer = part::version_onto(answer, blob.version);

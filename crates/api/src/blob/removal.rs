@@ -11,7 +11,7 @@ use crate::fields::Fields;
 use crate::operation::{Body, Operation, Permission};
 use crate::route::{Route, Verb};
 use crate::version::Version;
-use crate::wire::{condition, part, unbuilt};
+use crate::wire::{condition, part};
 
 const SNAPSHOTS: &str = "x-ms-delete-snapshots";
 const DELETE_TYPE: &str = "deletetype";
@@ -25,7 +25,8 @@ static DELETE: Operation =
     Operation { name: "Blob_Delete", needs: Permission::Delete, body: Body::None, run: |call| Box::pin(delete(call)) };
 
 async fn delete(call: Call) -> Result<Answer, Problem> {
-    let on = to_change(&call)?;
+    let mut on = to_change(&call)?;
+    on.conditions = condition::with_tier(on.conditions, &call.fields)?;
     let snapshots = snapshots(&call.fields, on.part)?;
     let deleted = match call.fields.query_opt(DELETE_TYPE) {
         None => removal::delete(&call.engine, on, snapshots).await?,
@@ -64,7 +65,6 @@ static UNDELETE: Operation = Operation {
 };
 
 async fn undelete(call: Call) -> Result<Answer, Problem> {
-    unbuilt::refuse(&call.fields)?;
     part::base(&call.fields)?;
     condition::none(&call.fields)?;
     removal::undelete(&call.engine, OnBlob::at(call.target.blob()?)).await?;

@@ -42,5 +42,7 @@ async fn list_containers(call: Call) -> Result<Answer, Problem> {
         deleted: includes.deleted,
     };
     let page = container::list(&call.engine, request).await?;
-    Ok(Answer::ok().xml(listing::containers(&endpoint, &paging, includes.metadata, call.version, &page)))
+    let immutability = call.engine.policy(&call.target.account).immutability;
+    let body = listing::containers(&endpoint, &paging, includes.metadata, immutability, call.version, &page);
+    Ok(Answer::ok().xml(body))
 }

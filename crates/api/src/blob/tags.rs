@@ -12,7 +12,7 @@ use crate::operation::{Body, Operation, Permission};
 use crate::route::{Route, Verb};
 use crate::wire::listing::{Paging, service_endpoint};
 use crate::wire::tags::expression;
-use crate::wire::{condition, lease, listing, part, tags as wire, unbuilt};
+use crate::wire::{condition, lease, listing, part, tags as wire};
 
 /// Most bytes of a body that carries ten tags of the longest kind, indented and escaped.
 const TAGS_BYTES_MAX: u64 = 64 * 1024;
@@ -27,7 +27,6 @@ pub(super) const ROUTES: &[Route] = &[
 
 /// The blob whose tags a request is about.
 fn tagged(call: &Call) -> Result<OnBlob, Problem> {
-    unbuilt::refuse(&call.fields)?;
     Ok(OnBlob {
         part: part::read(&call.fields)?,
         conditions: condition::of_tags(&call.fields)?,

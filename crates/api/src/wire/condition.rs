@@ -53,7 +53,7 @@ pub fn source(fields: &Fields) -> Result<Conditions, Problem> {
         if_modified_since: instant(fields, "x-ms-source-if-modified-since")?,
         if_unmodified_since: instant(fields, "x-ms-source-if-unmodified-since")?,
         if_tags: tags(fields, "x-ms-source-if-tags")?,
-        only_new: false,
+        ..Conditions::default()
     };
     check_combination(&conditions)?;
     Ok(conditions)
@@ -80,6 +80,28 @@ pub fn modified_since(fields: &Fields) -> Result<Conditions, Problem> {
         return Err(Problem::new(Code::ConditionHeadersNotSupported));
     }
     Ok(conditions)
+}
+
+/// The condition of Set Immutability Policy, which knows If-Unmodified-Since alone.
+///
+/// Refuses `InvalidHeaderValue` and `ConditionHeadersNotSupported`.
+pub fn unmodified_since(fields: &Fields) -> Result<Conditions, Problem> {
+    let conditions = dates(fields)?;
+    if conditions.if_modified_since.is_some() {
+        return Err(Problem::new(Code::ConditionHeadersNotSupported));
+    }
+    Ok(conditions)
+}
+
+/// The conditions of a write with those of Delete Blob on when the tier was set.
+///
+/// Refuses `InvalidHeaderValue`.
+pub fn with_tier(conditions: Conditions, fields: &Fields) -> Result<Conditions, Problem> {
+    Ok(Conditions {
+        tier_modified_since: instant(fields, "x-ms-access-tier-if-modified-since")?,
+        tier_unmodified_since: instant(fields, "x-ms-access-tier-if-unmodified-since")?,
+        ..conditions
+    })
 }
 
 /// Of an operation that knows no conditions.
@@ -125,7 +147,7 @@ fn parse(fields: &Fields) -> Result<Conditions, Problem> {
         if_modified_since: instant(fields, IF_MODIFIED_SINCE)?,
         if_unmodified_since: instant(fields, IF_UNMODIFIED_SINCE)?,
         if_tags: tags(fields, IF_TAGS)?,
-        only_new: false,
+        ..Conditions::default()
     })
 }
 

@@ -19,7 +19,7 @@ pub fn name(kind: BlobKind) -> &'static str {
 pub fn onto(answer: Answer, kind: BlobKind) -> Answer {
     let answer = answer.header("x-ms-blob-type", name(kind));
     match kind {
-        BlobKind::Block => answer.header("x-ms-access-tier", "Hot").header("x-ms-access-tier-inferred", "true"),
+        BlobKind::Block => answer,
         BlobKind::Append { blocks, sealed } => answer
             .header("x-ms-blob-committed-block-count", blocks.to_string())
             .header_opt("x-ms-blob-sealed", sealed.then_some("true")),
@@ -47,10 +47,7 @@ mod tests {
     #[test]
     fn each_kind_says_what_only_it_has() {
         let cases: [(_, &[(&str, &str)]); 4] = [
-            (
-                BlobKind::Block,
-                &[("x-ms-access-tier", "Hot"), ("x-ms-access-tier-inferred", "true"), ("x-ms-blob-type", "BlockBlob")],
-            ),
+            (BlobKind::Block, &[("x-ms-blob-type", "BlockBlob")]),
             (
                 BlobKind::Append { blocks: 3, sealed: false },
                 &[("x-ms-blob-committed-block-count", "3"), ("x-ms-blob-type", "AppendBlob")],

@@ -21,7 +21,9 @@ pub use request::{
 
 use crate::version::Version;
 use crate::wire::xml::Writer;
-use crate::wire::{acl, copy, date, deletion, digest, encryption, etag, kind, lease, properties, tags};
+use crate::wire::{
+    acl, copy, date, deletion, digest, encryption, etag, kind, lease, properties, protection, tags, tier,
+};
 
 /// What stays as it is in a name that is escaped because XML cannot carry it.
 const UNESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
@@ -41,6 +43,8 @@ pub struct BlobsHead<'a> {
     pub metadata: bool,
     /// Whether copies are shown.
     pub copy: bool,
+    /// What is shown of protections.
+    pub protection: protection::Shown,
     /// From 2021-02-12 on, names that XML cannot carry are escaped.
     pub version: Version,
 }
@@ -71,11 +75,20 @@ pub fn blobs(head: &BlobsHead<'_>, page: &BlobPage) -> Vec<u8> {
 }
 
 /// The body of List Containers.
-pub fn containers(endpoint: &str, paging: &Paging, metadata: bool, version: Version, page: &ContainerPage) -> Vec<u8> {
+///
+/// `immutability`: whether blobs of the account can be protected.
+pub fn containers(
+    endpoint: &str,
+    paging: &Paging,
+    metadata: bool,
+    immutability: bool,
+    version: Version,
+    page: &ContainerPage,
+) -> Vec<u8> {
     let mut xml = Writer::begin();
     xml.open_with("EnumerationResults", &[("ServiceEndpoint", endpoint)]);
     filters(&mut xml, paging, version);
-    list(&mut xml, "Containers", &page.containers, |xml, view| container(xml, view, metadata, page.now));
+    list(&mut xml, "Containers", &page.containers, |xml, view| container(xml, view, metadata, immutability, page.now));
     xml.text("NextMarker", &request::marker_text(page.next.as_ref()));
     xml.close("EnumerationResults");
     xml.finish()
@@ -151,6 +164,7 @@ fn blob(xml: &mut Writer, view: &BlobView, head: &BlobsHead<'_>, versions_only: 
     xml.open("Properties");
     xml.text("Creation-Time", &date::rfc1123(view.created));
     xml.text("Last-Modified", &date::rfc1123(view.etag.committed()));
+    xml.text_opt("Expiry-Time", view.expires.map(date::rfc1123).as_deref());
     xml.text("Etag", &view.etag.to_string());
     xml.text("Content-Length", &view.length.to_string());
     let http = &view.http;
@@ -161,7 +175,7 @@ fn blob(xml: &mut Writer, view: &BlobView, head: &BlobsHead<'_>, versions_only: 
     xml.text("Content-MD5", &http.content_md5.map(digest::md5_text).unwrap_or_default());
     xml.text("Cache-Control", http.cache_control.as_deref().unwrap_or_default());
     xml.text("Content-Disposition", http.content_disposition.as_deref().unwrap_or_default());
-    kind_elements(xml, view.kind);
+    kind_elements(xml, view);
     if view.deleted.is_none() && (versions_only || view.part == Part::Base) {
         lease_elements(xml, &view.lease);
     }
@@ -178,6 +192,7 @@ fn blob(xml: &mut Writer, view: &BlobView, head: &BlobsHead<'_>, versions_only: 
     if matches!(view.kind, BlobKind::Append { sealed: true, .. }) {
         xml.text("Sealed", "true");
     }
+    protection::elements(xml, &view.protection, head.protection);
     xml.close("Properties");
     if head.metadata {
         metadata(xml, &view.metadata.0);
@@ -204,15 +219,12 @@ fn state_elements(xml: &mut Writer, view: &BlobView) {
     }
 }
 
-fn kind_elements(xml: &mut Writer, kind: BlobKind) {
-    if let BlobKind::Page { sequence } = kind {
+fn kind_elements(xml: &mut Writer, view: &BlobView) {
+    if let BlobKind::Page { sequence } = view.kind {
         xml.text("x-ms-blob-sequence-number", &sequence.to_string());
     }
-    xml.text("BlobType", kind::name(kind));
-    if kind == BlobKind::Block {
-        xml.text("AccessTier", "Hot");
-        xml.text("AccessTierInferred", "true");
-    }
+    xml.text("BlobType", kind::name(view.kind));
+    tier::elements(xml, view);
 }
 
 /// A blob that has no version yet has neither dates nor properties.
@@ -230,7 +242,7 @@ fn uncommitted(xml: &mut Writer, blob: &str, version: Version) {
     xml.close("Blob");
 }
 
-fn container(xml: &mut Writer, view: &ContainerView, with_metadata: bool, now: Timestamp) {
+fn container(xml: &mut Writer, view: &ContainerView, with_metadata: bool, immutability: bool, now: Timestamp) {
     xml.open("Container");
     xml.text("Name", view.name.as_str());
     if let Some(deletion) = &view.deleted {
@@ -244,9 +256,10 @@ fn container(xml: &mut Writer, view: &ContainerView, with_metadata: bool, now: T
     xml.text_opt("PublicAccess", acl::public_access_text(view.access.public));
     xml.text("DefaultEncryptionScope", encryption::scope_text(&view.scope));
     xml.text("DenyEncryptionScopeOverride", if view.scope.fixed { "true" } else { "false" });
+    // Of the container as a whole, which only a management plane sets.
     xml.text("HasImmutabilityPolicy", "false");
     xml.text("HasLegalHold", "false");
-    xml.text("ImmutableStorageWithVersioningEnabled", "false");
+    xml.text("ImmutableStorageWithVersioningEnabled", if immutability { "true" } else { "false" });
     deletion_elements(xml, view.deleted.as_ref(), now);
     xml.close("Properties");
     if with_metadata {

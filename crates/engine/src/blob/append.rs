@@ -32,7 +32,7 @@ pub async fn create(engine: &Engine, on: OnBlob, stored: Stored) -> Result<Writt
             let encryption = place.scope.encryption(on.key.as_ref(), stored.scope.as_ref())?;
             let (stored, content) = (stored.clone(), Content::Empty);
             let new = state::New { kind: KIND, stored, length: 0, content, copy: None, encryption };
-            Ok(state::replace(tx, &policy, &on, place, lease, new)?)
+            state::replace(tx, &policy, &on, place, lease, new)
         })
         .await?;
     engine.wake();

@@ -117,6 +117,7 @@ fn look_up(view: &dyn View, on: &OnBlob, blocks: &[(BlockSource, BlockId)]) -> R
     }
     let mut committed = HashMap::new();
     let mut committed_list = None;
+    let online = blob.as_ref().map_or(Ok(()), |blob| state::online(blob, view.now()));
     if let Some(blob) = blob
         && let Content::Blocks(list) = blob.content
         && blocks.iter().any(|(source, _)| *source != BlockSource::Uncommitted)
@@ -130,12 +131,13 @@ fn look_up(view: &dyn View, on: &OnBlob, blocks: &[(BlockSource, BlockId)]) -> R
     }
     let mut found = Vec::with_capacity(blocks.len());
     for (source, id) in blocks {
-        let block = match source {
-            BlockSource::Committed => committed.get(id),
-            BlockSource::Uncommitted => uncommitted.get(id),
-            BlockSource::Latest => uncommitted.get(id).or_else(|| committed.get(id)),
+        let new = uncommitted.get(id).filter(|_| *source != BlockSource::Committed);
+        let old = committed.get(id).filter(|_| *source != BlockSource::Uncommitted);
+        let &(length, payload) = match (new, old) {
+            (Some(block), _) => block,
+            (None, Some(block)) => online.map(|()| block)?,
+            (None, None) => return Err(Refusal::BlockUnknown.into()),
         };
-        let &(length, payload) = block.ok_or(Refusal::BlockUnknown)?;
         found.push(ListEntry { id: id.clone(), length, payload });
     }
     let basis = Basis { staging: staging.map(|row| (row.id, row.last_put)), committed: committed_list };

@@ -2,9 +2,10 @@
 
 use std::iter::Peekable;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use crate::access::{AccessControl, PublicAccess};
-use crate::blob::{LeaseAnswer, LeaseView, Marker, OnContainer, Written, state};
+use crate::blob::{LeaseAnswer, LeaseView, Marker, OnContainer, Written, protecting, state};
 use crate::clock::Timestamp;
 use crate::encryption::DefaultScope;
 use crate::engine::Engine;
@@ -13,6 +14,7 @@ use crate::etag::Etag;
 use crate::lease::{Lease, LeaseAction, Leased};
 use crate::names::{AccountName, ContainerAddress, ContainerName};
 use crate::payload::refs::{self, Target};
+use crate::policy::AccountPolicy;
 use crate::properties::Metadata;
 use crate::refusal::Refusal;
 use crate::rows;
@@ -95,6 +97,7 @@ fn insert(
         access: AccessControl { public, policies: Vec::new() },
         metadata,
         scope,
+        protections: 0,
     };
     rows::put(tx, Space::Containers, key, &container)?;
     Ok(Written { etag: container.etag, version: None })
@@ -141,30 +144,49 @@ async fn change(
 }
 
 /// Delete Container. Takes the same time whatever lies in it; the name is free at once. Where the account's policy says
-/// so, it can be restored for some days.
+/// so, it can be restored for some days. Only in a container in which blobs were ever protected, all are looked
+/// through before.
 ///
-/// Refuses `ContainerNotFound`, `ConditionFailed` and the lease refusals.
+/// Refuses `ContainerNotFound`, `ConditionFailed`, the lease refusals and `ContainerProtected`.
 pub async fn delete(engine: &Engine, on: OnContainer) -> Result<(), Error> {
     let policy = engine.policy(&on.address.account);
-    engine
-        .write(Purpose::Free, move |tx| {
-            let container = state::container(tx, &on.address)?;
-            on.conditions.judge_write(container.etag)?;
-            container.lease.guard_write(tx.now(), on.lease, Leased::Container)?;
-            tx.delete(Space::Containers, &row::key(&on.address))?;
-            let Some(days) = policy.container_retention_days else {
-                return Ok(refs::release(tx, Target::container(container.incarnation))?);
-            };
-            let deletion = Deletion::for_days(tx, days);
-            let key = row::deleted_key(&on.address, deletion.at);
-            let appointment = due::key(deletion.until, DueKind::Container, deletion.id);
-            rows::put(tx, Space::Due, appointment, &DueRow { key: key.clone() })?;
-            let container = ContainerRow { lease: Lease::Available, ..container };
-            Ok(rows::put(tx, Space::DeletedContainers, key, &DeletedContainerRow { container, deletion })?)
-        })
-        .await?;
+    let mut seen = None;
+    loop {
+        let (policy, to) = (Arc::clone(&policy), on.clone());
+        if engine.write(Purpose::Free, move |tx| try_delete(tx, &policy, &to, seen)).await? {
+            break;
+        }
+        seen = Some(protecting::look_through(engine, on.address.clone()).await?);
+    }
     engine.wake();
     Ok(())
+}
+
+/// Deletes the container unless it must be looked through before; answers whether it is deleted.
+fn try_delete(
+    tx: &mut dyn Tx,
+    policy: &AccountPolicy,
+    on: &OnContainer,
+    seen: Option<protecting::Seen>,
+) -> Result<bool, Error> {
+    let container = state::container(tx, &on.address)?;
+    on.conditions.judge_write(container.etag)?;
+    container.lease.guard_write(tx.now(), on.lease, Leased::Container)?;
+    if !protecting::is_free(&container, seen) {
+        return Ok(false);
+    }
+    tx.delete(Space::Containers, &row::key(&on.address))?;
+    let Some(days) = policy.container_retention_days else {
+        refs::release(tx, Target::container(container.incarnation))?;
+        return Ok(true);
+    };
+    let deletion = Deletion::for_days(tx, days);
+    let key = row::deleted_key(&on.address, deletion.at);
+    let appointment = due::key(deletion.until, DueKind::Container, deletion.id);
+    rows::put(tx, Space::Due, appointment, &DueRow { key: key.clone() })?;
+    let container = ContainerRow { lease: Lease::Available, ..container };
+    rows::put(tx, Space::DeletedContainers, key, &DeletedContainerRow { container, deletion })?;
+    Ok(true)
 }
 
 /// Restore Container: <https://learn.microsoft.com/rest/api/storageservices/restore-container>. It comes back with all

@@ -17,11 +17,13 @@ use crate::payload::Staged;
 use crate::payload::refs::{self, Target};
 use crate::policy::AccountPolicy;
 use crate::properties::{HttpProperties, Metadata};
+use crate::protection::Protection;
 use crate::range::RangeRequest;
 use crate::refusal::Refusal;
 use crate::rows::blob::Content;
 use crate::store::{Purpose, Tx, View};
 use crate::tags::Tags;
+use crate::tier::Tier;
 
 /// Largest source of Copy Blob From URL.
 pub const SYNC_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -56,6 +58,10 @@ pub struct CopyRequest {
     pub tags: Option<Tags>,
     /// The encryption scope of the new blob; none for the container's default.
     pub scope: Option<String>,
+    /// The access tier of the new blob; none: that of the blob which it replaces, else the account's default.
+    pub tier: Option<Tier>,
+    /// What protects the new blob.
+    pub protection: Protection,
     /// Whether a new append blob is sealed.
     pub seal: bool,
 }
@@ -155,6 +161,7 @@ pub async fn put_block(
     let shared = engine
         .write(Purpose::Grow, move |tx| {
             let source = state::source(tx, &source)?.blob;
+            state::online(&source, tx.now())?;
             let range = range.map(|range| range.within(source.length)).transpose()?;
             let whole = range.is_none_or(|range| range.length == source.length);
             let Content::Whole(payload) = source.content else { return Ok(false) };
@@ -180,6 +187,9 @@ fn share(
 ) -> Result<Written, Error> {
     let place = state::place(tx, target)?;
     let found = state::source(tx, source)?;
+    if request.tier.is_none() {
+        state::online(&found.blob, tx.now())?;
+    }
     let tags_key = found.tags().0;
     let source = found.blob;
     admit_source(request.kind, source.kind, source.length)?;
@@ -245,7 +255,14 @@ pub(super) fn stored(request: &CopyRequest, http: HttpProperties, metadata: Meta
         content_disposition: given.content_disposition.or(kept.content_disposition),
         content_md5: given.content_md5.or(kept.content_md5),
     };
-    Stored { http, metadata: request.metadata.clone().unwrap_or(metadata), tags, scope: request.scope.clone() }
+    Stored {
+        http,
+        metadata: request.metadata.clone().unwrap_or(metadata),
+        tags,
+        scope: request.scope.clone(),
+        tier: request.tier,
+        protection: request.protection,
+    }
 }
 
 /// What the new blob remembers of the copy.

@@ -1,7 +1,7 @@
 //! What is dead, erased in steps of bounded size. Each answers whether more is left.
 
 use crate::blob::tags::{self, Finding};
-use crate::blob::{layers, pages, pending, state};
+use crate::blob::{expiring, layers, pages, pending, state};
 use crate::payload::refs::{self, Target};
 use crate::rows::blob::{self, BlobRow};
 use crate::rows::codec;
@@ -51,6 +51,7 @@ pub(crate) fn container(tx: &mut dyn Tx, incarnation: u64) -> Result<bool, Store
         let done = blobs.is_empty();
         for (key, value) in blobs {
             let blob: BlobRow = codec::decode(space, &key, &value)?;
+            expiring::forget(tx, &blob)?;
             state::release_content(tx, blob.content)?;
             pending::erase(tx, &blob)?;
             let (tags_key, finding) = match space {

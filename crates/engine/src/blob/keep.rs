@@ -5,11 +5,12 @@
 use std::time::Duration;
 
 use crate::blob::tags::{self, Finding};
-use crate::blob::{layers, state};
+use crate::blob::{expiring, layers, state};
 use crate::clock::Timestamp;
 use crate::lease::Lease;
 use crate::names::AccountName;
 use crate::policy::AccountPolicy;
+use crate::refusal::Refusal;
 use crate::rows;
 use crate::rows::blob::BlobRow;
 use crate::rows::due::{self, DueKind, DueRow};
@@ -38,6 +39,13 @@ fn is_kept_as_version(policy: &AccountPolicy, blob: &BlobRow) -> bool {
     policy.versioning || blob.version.is_some()
 }
 
+/// Whether a write may take this state of a blob away: what is protected must be kept as a version.
+///
+/// Refuses [`Refusal::BlobHeld`] and [`Refusal::BlobImmutable`].
+pub(super) fn admit(policy: &AccountPolicy, blob: &BlobRow, now: Timestamp) -> Result<(), Refusal> {
+    if is_kept_as_version(policy, blob) { Ok(()) } else { blob.protection.admit(now) }
+}
+
 /// Keeps what a whole new blob takes the place of, or lets it go. The new blob takes over nothing of it.
 pub(super) fn replaced(
     tx: &mut dyn Tx,
@@ -47,6 +55,7 @@ pub(super) fn replaced(
     old: Option<&BlobRow>,
 ) -> Result<(), StoreError> {
     let Some(old) = old else { return displaced(tx, base) };
+    expiring::forget(tx, old)?;
     if is_kept_as_version(policy, old) {
         return become_version(tx, base, old);
     }
@@ -101,6 +110,7 @@ pub(super) fn removed(
     old: &BlobRow,
 ) -> Result<bool, StoreError> {
     tx.delete(Space::Blobs, base)?;
+    expiring::forget(tx, old)?;
     if is_kept_as_version(policy, old) {
         become_version(tx, base, old)?;
         return Ok(false);
@@ -160,7 +170,7 @@ fn put_version(tx: &mut dyn Tx, base: &[u8], old: &BlobRow) -> Result<Timestamp,
     Ok(id)
 }
 
-/// The state of a base as a layer has it: only bases are leased.
+/// The state of a base as a layer has it: only bases are leased and expire.
 pub(super) fn as_layer(base: &BlobRow) -> BlobRow {
-    BlobRow { lease: Lease::Available, ..base.clone() }
+    BlobRow { lease: Lease::Available, expires: None, ..base.clone() }
 }

@@ -112,14 +112,14 @@ fn page(view: &dyn View, request: &ListBlobs) -> Result<BlobPage, Error> {
                 merge.skip(common.as_bytes())?;
                 entries.push(Entry::Prefix(common));
             }
-            None => entries.push(entry(view, request, &item, name)?),
+            None => entries.push(entry(view, request, item, name)?),
         }
     }
     Ok(BlobPage { entries, next: None, now })
 }
 
 /// The line of a row.
-fn entry(view: &dyn View, request: &ListBlobs, item: &Item, name: BlobName) -> Result<Entry, Error> {
+fn entry(view: &dyn View, request: &ListBlobs, item: Item, name: BlobName) -> Result<Entry, Error> {
     let (part, row, deleted, tags_key) = match item.space {
         Space::Stagings => return Ok(Entry::Uncommitted(name)),
         Space::Removed => {
@@ -127,16 +127,22 @@ fn entry(view: &dyn View, request: &ListBlobs, item: &Item, name: BlobName) -> R
             (Part::Base, row.blob, Some(row.deletion), item.key.to_vec())
         }
         Space::Deleted => {
-            let (part, _) = part(item)?;
+            let (part, _) = part(&item)?;
             let row: DeletedRow = codec::decode(item.space, &item.key, &item.value)?;
             (part, row.blob, Some(row.deletion), item.key.to_vec())
         }
         Space::Snapshots | Space::Versions => {
-            let (part, tags_key) = part(item)?;
+            let (part, tags_key) = part(&item)?;
             let deleted = item.swept.map(|(at, until)| Deletion { at, until, id: 0 });
             (part, codec::decode(item.space, &item.key, &item.value)?, deleted, tags_key)
         }
-        _ => (Part::Base, codec::decode::<BlobRow>(item.space, &item.key, &item.value)?, None, item.key.to_vec()),
+        _ => {
+            let blob = match item.blob {
+                Some(blob) => *blob,
+                None => codec::decode::<BlobRow>(item.space, &item.key, &item.value)?,
+            };
+            (Part::Base, blob, None, item.key.to_vec())
+        }
     };
     let mut blob = Box::new(BlobView { deleted, ..BlobView::of(name, part, row, view.now()) });
     if request.tags && blob.tags > 0 {

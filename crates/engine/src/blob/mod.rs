@@ -6,14 +6,17 @@ pub mod container;
 pub mod content;
 pub mod copy;
 pub mod copying;
+pub mod expiring;
 pub mod kind;
 pub mod listing;
 pub mod object;
 pub mod pages;
 pub mod pending;
+pub mod protecting;
 pub mod removal;
 pub mod snapshot;
 pub mod tags;
+pub mod tiering;
 
 mod assembly;
 pub(crate) mod erase;
@@ -25,6 +28,7 @@ mod state;
 mod testing;
 
 pub(crate) use assembly::expire as expire_list;
+pub(crate) use expiring::expire as expire_blob;
 pub(crate) use layers::{expire as expire_deleted, expire_removed, sweep_on};
 
 use crate::clock::Timestamp;
@@ -34,7 +38,9 @@ use crate::etag::Etag;
 use crate::lease::{Lease, LeaseDuration, LeaseId, LeaseState};
 use crate::names::{BlobAddress, ContainerAddress};
 use crate::properties::{HttpProperties, Metadata};
+use crate::protection::Protection;
 use crate::tags::Tags;
+use crate::tier::Tier;
 
 /// A read or write of one blob, with all that decides whether it may happen.
 #[derive(Clone, Debug)]
@@ -81,6 +87,10 @@ pub struct Stored {
     pub tags: Tags,
     /// The encryption scope; none for the container's default.
     pub scope: Option<String>,
+    /// The access tier; none for the account's default.
+    pub tier: Option<Tier>,
+    /// What protects it from overwriting and deleting.
+    pub protection: Protection,
 }
 
 /// A read or write of one container, with all that decides whether it may happen.

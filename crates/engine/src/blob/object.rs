@@ -55,7 +55,7 @@ pub struct BlobView {
     pub tags: u8,
     /// The tags, in a listing that shows them.
     pub tag_set: Tags,
-    /// Its access tier, once one was set.
+    /// Its access tier, once one was set, as it stands now.
     pub tier: Option<TierState>,
     /// The copy that made it.
     pub copy: Option<CopyState>,
@@ -107,9 +107,9 @@ impl BlobView {
             lease: LeaseView::of(&row.lease, now),
             tags: row.tags,
             tag_set: Tags::default(),
-            tier: row.tier,
+            tier: row.tier.map(|tier| tier.at(now)),
             copy: row.copy,
-            expires: row.expires,
+            expires: row.expires.map(|expiry| expiry.at),
             protection: row.protection,
             encryption: row.encryption,
         }
@@ -118,16 +118,19 @@ impl BlobView {
 
 /// Put Blob, before its body is read: whether it would be refused now. The answer is not binding.
 pub fn check_put(engine: &Engine, on: &OnBlob) -> Result<(), Error> {
+    let policy = engine.policy(&on.address.container.account);
     engine.read(|view| {
         let place = state::place(view, on)?;
-        state::admit_create(view, on, &place, BlobKind::Block).map(|_| ())
+        state::admit_create(view, on, &place, BlobKind::Block)?;
+        Ok(place.blob.map_or(Ok(()), |blob| keep::admit(&policy, &blob, view.now()))?)
     })
 }
 
 /// Put Blob (block blob): <https://learn.microsoft.com/rest/api/storageservices/put-blob>
 ///
 /// Replaces content, properties and metadata; keeps a held lease; drops the blob's uncommitted blocks.
-/// Refuses `ContainerNotFound`, `BlobExists`, `ConditionFailed` and the lease refusals.
+/// Refuses `ContainerNotFound`, `BlobExists`, `ConditionFailed`, the lease refusals, `BlobHeld`, `BlobImmutable`,
+/// `TierNotForKind`, `ProtectionOff` and `PolicyOver`.
 pub async fn put(engine: &Engine, on: OnBlob, stored: Stored, content: Staged) -> Result<Written, Error> {
     let policy = engine.policy(&on.address.container.account);
     let written = engine
@@ -139,7 +142,7 @@ pub async fn put(engine: &Engine, on: OnBlob, stored: Stored, content: Staged) -
             let kept = if length == 0 { Content::Empty } else { Content::Whole(content.keep(tx)?) };
             let (kind, stored) = (BlobKind::Block, stored.clone());
             let new = state::New { kind, stored, length, content: kept, copy: None, encryption };
-            Ok(state::replace(tx, &policy, &on, place, lease, new)?)
+            state::replace(tx, &policy, &on, place, lease, new)
         })
         .await?;
     engine.wake();
@@ -171,7 +174,7 @@ pub struct Download {
 
 /// Get Blob: <https://learn.microsoft.com/rest/api/storageservices/get-blob>
 ///
-/// Refuses as [`get`], and `RangeOutside`.
+/// Refuses as [`get`], `BlobArchived` and `RangeOutside`.
 pub async fn download(engine: &Engine, on: OnBlob, range: Option<RangeRequest>) -> Result<Download, Error> {
     download_of(engine, state::readable, on, range).await
 }
@@ -185,7 +188,7 @@ pub(super) async fn download_of(
 ) -> Result<Download, Error> {
     let key = on.key.clone();
     let opened = engine.read(|view| {
-        let (Found { part, blob, .. }, range, bytes) = part_of(&on, find(view, &on)?, range)?;
+        let (Found { part, blob, .. }, range, bytes) = part_of(view, &on, find(view, &on)?, range)?;
         let Some(reader) = Reader::open(engine, view, blob.content, blob.length, bytes)? else { return Ok(None) };
         Ok(Some(Download { blob: BlobView::of(on.address.blob.clone(), part, blob, view.now()), range, reader }))
     })?;
@@ -194,7 +197,7 @@ pub(super) async fn download_of(
     }
     let (name, pins) = (on.address.blob.clone(), engine.payloads().pins().clone());
     let held = engine.write(Purpose::Free, move |tx| {
-        let (found, range, bytes) = part_of(&on, find(tx, &on)?, range)?;
+        let (found, range, bytes) = part_of(tx, &on, find(tx, &on)?, range)?;
         Ok((Held::by(&pins, found.blob.content), found, range, bytes, tx.now()))
     });
     let (held, Found { part, blob, .. }, range, bytes, now) = held.await?;
@@ -204,11 +207,13 @@ pub(super) async fn download_of(
 
 /// The blob, the range that was asked for, and the bytes of the content that this is.
 fn part_of(
+    view: &dyn View,
     on: &OnBlob,
     found: Found,
     range: Option<RangeRequest>,
 ) -> Result<(Found, Option<ByteRange>, ByteRange), Error> {
     found.blob.encryption.admit(on.key.as_ref())?;
+    state::online(&found.blob, view.now())?;
     let range = range.map(|range| range.within(found.blob.length)).transpose()?;
     let bytes = range.unwrap_or(ByteRange { first: 0, length: found.blob.length });
     Ok((found, range, bytes))
@@ -219,8 +224,9 @@ pub async fn set_metadata(engine: &Engine, on: OnBlob, metadata: Metadata) -> Re
     let policy = engine.policy(&on.address.container.account);
     engine
         .write(Purpose::Grow, move |tx| {
-            let (key, mut blob) = state::writable(tx, &on)?;
+            let (key, mut blob) = state::supersedable(tx, &on, &policy)?;
             blob.encryption.admit(on.key.as_ref())?;
+            state::online(&blob, tx.now())?;
             blob.version = keep::changed(tx, &policy, &key, &blob)?;
             blob.created = blob.version.unwrap_or(blob.created);
             (blob.metadata, blob.etag) = (metadata.clone(), Etag::at(tx.now()));
@@ -246,6 +252,7 @@ async fn change(engine: &Engine, on: OnBlob, edit: impl Fn(&mut BlobRow) + Send 
     engine
         .write(Purpose::Grow, move |tx| {
             let (key, mut blob) = state::writable(tx, &on)?;
+            state::online(&blob, tx.now())?;
             edit(&mut blob);
             blob.etag = Etag::at(tx.now());
             rows::put(tx, Space::Blobs, key, &blob)?;

@@ -63,7 +63,7 @@ pub async fn create(engine: &Engine, on: OnBlob, stored: Stored, length: u64, se
             let encryption = place.scope.encryption(on.key.as_ref(), stored.scope.as_ref())?;
             let (stored, content) = (stored.clone(), Content::Empty);
             let new = state::New { kind, stored, length, content, copy: None, encryption };
-            Ok(state::replace(tx, &policy, &on, place, lease, new)?)
+            state::replace(tx, &policy, &on, place, lease, new)
         })
         .await?;
     engine.wake();

@@ -1,15 +1,18 @@
 //! Delete Blob and Undelete Blob: of a blob, its snapshots and its versions.
 //! <https://learn.microsoft.com/rest/api/storageservices/delete-blob>
 
+use std::sync::Arc;
+
 use crate::blob::layers::{self, AT_ONCE, Outcome};
 use crate::blob::tags::{self, Finding};
-use crate::blob::{OnBlob, Part, keep, state};
+use crate::blob::{OnBlob, Part, keep, protecting, state};
 use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::etag::Etag;
 use crate::policy::AccountPolicy;
 use crate::refusal::Refusal;
+use crate::rows::blob::BlobRow;
 use crate::rows::layer::{self, DeletedRow, Deletion, LayerKind};
 use crate::rows::{self, codec};
 use crate::service;
@@ -37,32 +40,54 @@ pub struct Deleted {
 /// Delete Blob, in one short write however many snapshots go with it. Of a snapshot or version, only that is deleted
 /// and `snapshots` is not used.
 ///
-/// Refuses `ContainerNotFound`, `BlobNotFound`, `ConditionFailed`, the lease refusals, `SnapshotsPresent`, and
-/// `VersionIsCurrent` for the current version by its id.
+/// Refuses `ContainerNotFound`, `BlobNotFound`, `ConditionFailed`, the lease refusals, `SnapshotsPresent`,
+/// `VersionIsCurrent` for the current version by its id, `BlobHeld` and `BlobImmutable` for what is protected and would
+/// not be kept as a version.
 pub async fn delete(engine: &Engine, on: OnBlob, snapshots: Snapshots) -> Result<Deleted, Error> {
     let policy = engine.policy(&on.address.container.account);
-    let deleted = layers::write(engine, Purpose::Free, move |tx| match on.part {
-        Part::Base => delete_base(tx, &policy, &on, snapshots),
-        Part::Snapshot(_) | Part::Version(_) => delete_layer(tx, &on).map(Outcome::Done),
-    });
-    let deleted = deleted.await?;
-    engine.wake();
-    Ok(deleted)
+    let mut seen = None;
+    loop {
+        let (policy, to) = (Arc::clone(&policy), on.clone());
+        let deleted = layers::write(engine, Purpose::Free, move |tx| match to.part {
+            Part::Base => delete_base(tx, &policy, &to, snapshots, seen),
+            Part::Snapshot(_) | Part::Version(_) => delete_layer(tx, &to).map(|deleted| Outcome::Done(Some(deleted))),
+        });
+        if let Some(deleted) = deleted.await? {
+            engine.wake();
+            return Ok(deleted);
+        }
+        seen = Some(protecting::look_through_snapshots(engine, on.clone()).await?);
+    }
 }
 
+/// When the tier of a blob was set: when it was created, if never.
+fn tier_set(blob: &BlobRow, now: Timestamp) -> Timestamp {
+    blob.tier.map_or(blob.created, |tier| tier.at(now).changed)
+}
+
+/// Deletes the blob, its snapshots or both; writes nothing if the snapshots must be looked through before.
 fn delete_base(
     tx: &mut dyn Tx,
     policy: &AccountPolicy,
     on: &OnBlob,
     snapshots: Snapshots,
-) -> Result<Outcome<Deleted>, Error> {
-    let (base, blob) = state::writable(tx, on)?;
+    seen: Option<protecting::Seen>,
+) -> Result<Outcome<Option<Deleted>>, Error> {
+    let (base, blob) = match snapshots {
+        Snapshots::Only => state::admitted(tx, on)?,
+        Snapshots::Refuse | Snapshots::Include => state::supersedable(tx, on, policy)?,
+    };
+    on.conditions.judge_tier(tier_set(&blob, tx.now()))?;
     let account = &on.address.container.account;
     let retention = service::blob_retention(tx, account)?;
     match snapshots {
         Snapshots::Refuse if layers::has_snapshots(tx, &base)? => return Err(Refusal::SnapshotsPresent.into()),
         Snapshots::Refuse => {}
         Snapshots::Include | Snapshots::Only => {
+            let container = state::container(tx, &on.address.container)?;
+            if !protecting::is_free(&container, seen) && layers::has_snapshots(tx, &base)? {
+                return Ok(Outcome::Done(None));
+            }
             if !layers::delete_snapshots(tx, &base, retention)? {
                 return Ok(Outcome::Sweeping(base));
             }
@@ -72,12 +97,14 @@ fn delete_base(
         Snapshots::Only => retention.is_none(),
         _ => keep::removed(tx, policy, account, &base, &blob)?,
     };
-    Ok(Outcome::Done(Deleted { permanent }))
+    Ok(Outcome::Done(Some(Deleted { permanent })))
 }
 
 fn delete_layer(tx: &mut dyn Tx, on: &OnBlob) -> Result<Deleted, Error> {
     let found = state::changeable(tx, on)?;
     let (at, kind) = instant(found.part).ok_or(Refusal::VersionIsCurrent)?;
+    on.conditions.judge_tier(tier_set(&found.blob, tx.now()))?;
+    found.blob.protection.admit(tx.now())?;
     let retention = service::blob_retention(tx, &on.address.container.account)?;
     let deletion = retention.map(|retention| Deletion::for_days(tx, retention.days));
     layers::put_away(tx, &found.base, at, kind, found.blob, deletion)?;
@@ -126,10 +153,11 @@ pub async fn delete_for_good(engine: &Engine, on: OnBlob) -> Result<Deleted, Err
 ///
 /// Refuses `ContainerNotFound`, `BlobNotFound` and `PartReadOnly`.
 pub async fn undelete(engine: &Engine, on: OnBlob) -> Result<(), Error> {
+    let policy = engine.policy(&on.address.container.account);
     let mut restored = false;
     loop {
-        let on = on.clone();
-        let step = layers::write(engine, Purpose::Grow, move |tx| restore_some(tx, &on, restored)).await?;
+        let (policy, on) = (Arc::clone(&policy), on.clone());
+        let step = layers::write(engine, Purpose::Grow, move |tx| restore_some(tx, &policy, &on, restored)).await?;
         match step {
             Restored::Some => restored = true,
             Restored::All => return Ok(()),
@@ -143,8 +171,13 @@ enum Restored {
     All,
 }
 
-fn restore_some(tx: &mut dyn Tx, on: &OnBlob, mut restored: bool) -> Result<Outcome<Restored>, Error> {
-    let state::Place { key: base, blob, .. } = state::place(tx, on)?;
+fn restore_some(
+    tx: &mut dyn Tx,
+    policy: &AccountPolicy,
+    on: &OnBlob,
+    mut restored: bool,
+) -> Result<Outcome<Restored>, Error> {
+    let state::Place { key: base, blob, over, .. } = state::place(tx, on)?;
     if layers::sweep(tx, &base)?.is_some() {
         return Ok(Outcome::Sweeping(base));
     }
@@ -168,6 +201,9 @@ fn restore_some(tx: &mut dyn Tx, on: &OnBlob, mut restored: bool) -> Result<Outc
         return Ok(Outcome::Done(Restored::Some));
     }
     if blob.is_none() {
+        if let Some(over) = over {
+            keep::removed(tx, policy, &on.address.container.account, &base, &over)?;
+        }
         restored |= restore_base(tx, &base)?;
         if !restored {
             return Err(Refusal::BlobNotFound.into());

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::etag::Etag;
 use crate::lease::Leased;
 use crate::properties::Metadata;
+use crate::protection::Protection;
 use crate::refusal::Refusal;
 use crate::rows;
 use crate::rows::blob::BlobRow;
@@ -26,7 +27,7 @@ pub struct Taken {
 /// the blob's. Where versions are kept, the blob becomes a new version as well, as on Azure.
 ///
 /// Refuses `ContainerNotFound`, `BlobNotFound`, `PartReadOnly`, `ConditionFailed`, and the lease refusals if a lease is
-/// named that is not held.
+/// named that is not held, `BlobArchived`.
 pub async fn take(engine: &Engine, on: OnBlob, metadata: Option<Metadata>) -> Result<Taken, Error> {
     let policy = engine.policy(&on.address.container.account);
     engine
@@ -36,9 +37,10 @@ pub async fn take(engine: &Engine, on: OnBlob, metadata: Option<Metadata>) -> Re
             on.conditions.judge_write(blob.etag)?;
             on.conditions.judge_tags(|| tags::read(tx, &key))?;
             blob.lease.guard_read(at, on.lease, Leased::Blob)?;
+            state::online(&blob, at)?;
             blob.encryption.admit(on.key.as_ref())?;
             state::settled(&blob)?;
-            let mut snapshot = BlobRow { version: None, ..keep::as_layer(&blob) };
+            let mut snapshot = BlobRow { version: None, protection: Protection::default(), ..keep::as_layer(&blob) };
             if let Some(metadata) = &metadata {
                 (snapshot.metadata, snapshot.etag) = (metadata.clone(), Etag::at(at));
             }

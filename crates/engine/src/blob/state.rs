@@ -3,7 +3,7 @@
 use crate::blob::copying::{CopyState, CopyStatus};
 use crate::blob::kind::BlobKind;
 use crate::blob::tags::{self, Finding};
-use crate::blob::{OnBlob, Part, Stored, Written, keep, layers};
+use crate::blob::{OnBlob, Part, Stored, Written, expiring, keep, layers, protecting};
 use crate::clock::Timestamp;
 use crate::encryption::{DefaultScope, Encryption};
 use crate::error::Error;
@@ -12,7 +12,6 @@ use crate::lease::{Lease, Leased};
 use crate::names::ContainerAddress;
 use crate::payload::refs::{self, Target};
 use crate::policy::AccountPolicy;
-use crate::protection::Protection;
 use crate::refusal::Refusal;
 use crate::rows::blob::{BlobRow, Content};
 use crate::rows::container::ContainerRow;
@@ -20,6 +19,7 @@ use crate::rows::layer::{self, LayerKind};
 use crate::rows::staging::StagingRow;
 use crate::rows::{self, blob, container};
 use crate::store::{Space, StoreError, Tx, View};
+use crate::tier::{Tier, TierState};
 
 /// The container at `address`.
 ///
@@ -36,6 +36,8 @@ pub(super) struct Place {
     pub(super) scope: DefaultScope,
     /// The committed blob, if there is one.
     pub(super) blob: Option<BlobRow>,
+    /// A blob that has expired and still lies there: a write that puts something in its place deletes it first.
+    pub(super) over: Option<BlobRow>,
 }
 
 /// Where `on` points: the blob itself, which writes are about.
@@ -47,8 +49,18 @@ pub(super) fn place(view: &dyn View, on: &OnBlob) -> Result<Place, Error> {
     }
     let container = container(view, &on.address.container)?;
     let key = blob::key(container.incarnation, &on.address.blob);
-    let blob = rows::get(view, Space::Blobs, &key)?;
-    Ok(Place { key, scope: container.scope, blob })
+    let row: Option<BlobRow> = rows::get(view, Space::Blobs, &key)?;
+    let (over, blob) = match row {
+        Some(row) if expiring::is_over(&row, view.now()) => (Some(row), None),
+        row => (None, row),
+    };
+    Ok(Place { key, scope: container.scope, blob, over })
+}
+
+/// The committed blob at `base`, unless it has expired.
+pub(super) fn current(view: &dyn View, base: &[u8]) -> Result<Option<BlobRow>, StoreError> {
+    let blob: Option<BlobRow> = rows::get(view, Space::Blobs, base)?;
+    Ok(blob.filter(|blob| !expiring::is_over(blob, view.now())))
 }
 
 /// The key of the blob that `on` is about, whichever of its states is meant.
@@ -94,14 +106,10 @@ impl Found {
 /// Refuses [`Refusal::ContainerNotFound`] and [`Refusal::BlobNotFound`].
 pub(super) fn find(view: &dyn View, on: &OnBlob) -> Result<Found, Error> {
     let base = base_key(view, on)?;
-    let current = |version: Option<Timestamp>| -> Result<Option<BlobRow>, StoreError> {
-        let blob: Option<BlobRow> = rows::get(view, Space::Blobs, &base)?;
-        Ok(blob.filter(|blob| version.is_none() || blob.version == version))
-    };
     let (part, blob) = match on.part {
-        Part::Base => (Part::Base, current(None)?),
+        Part::Base => (Part::Base, current(view, &base)?),
         Part::Snapshot(at) => (on.part, layers::snapshot(view, &base, at)?),
-        Part::Version(id) => match current(Some(id))? {
+        Part::Version(id) => match current(view, &base)?.filter(|blob| blob.version == Some(id)) {
             Some(blob) => (Part::Base, Some(blob)),
             None => (on.part, layers::version(view, &base, id)?),
         },
@@ -118,8 +126,23 @@ pub(super) fn readable(view: &dyn View, on: &OnBlob) -> Result<Found, Error> {
     Ok(found)
 }
 
-/// The existing blob that a write may change, with the lease that it has from then on: conditions, then lease.
+/// The existing blob that a write may change in its place, with the lease that it has from then on: conditions, then
+/// lease, then what protects it.
 pub(super) fn writable(view: &dyn View, on: &OnBlob) -> Result<(Vec<u8>, BlobRow), Error> {
+    let (key, blob) = admitted(view, on)?;
+    blob.protection.admit(view.now())?;
+    Ok((key, blob))
+}
+
+/// As [`writable`], for a write that keeps what was as a version where the account does so: then it may be protected.
+pub(super) fn supersedable(view: &dyn View, on: &OnBlob, policy: &AccountPolicy) -> Result<(Vec<u8>, BlobRow), Error> {
+    let (key, blob) = admitted(view, on)?;
+    keep::admit(policy, &blob, view.now())?;
+    Ok((key, blob))
+}
+
+/// The existing blob that a write is about, protected or not, with the lease that it has from then on.
+pub(super) fn admitted(view: &dyn View, on: &OnBlob) -> Result<(Vec<u8>, BlobRow), Error> {
     let Place { key, blob, .. } = place(view, on)?;
     let mut blob = blob.ok_or(Refusal::BlobNotFound)?;
     on.conditions.judge_write(blob.etag)?;
@@ -170,6 +193,16 @@ pub(super) fn settled(blob: &BlobRow) -> Result<(), Refusal> {
     }
 }
 
+/// Whether the content of a blob can be read, and what stands beside it changed.
+///
+/// Refuses [`Refusal::BlobArchived`].
+pub(super) fn online(blob: &BlobRow, now: Timestamp) -> Result<(), Refusal> {
+    match blob.tier.map(|tier| tier.at(now).tier) {
+        Some(Tier::Archive) => Err(Refusal::BlobArchived),
+        _ => Ok(()),
+    }
+}
+
 /// Whether a write may create or replace the blob by one of `kind`; answers the lease that it has from then on.
 /// A blob never changes its kind: conditions, then lease, then kind.
 pub(super) fn admit_create(view: &dyn View, on: &OnBlob, place: &Place, kind: BlobKind) -> Result<Lease, Error> {
@@ -212,6 +245,9 @@ pub(super) struct New {
 
 /// Puts a new blob at `place`, over what is there: the uncommitted blocks go, the old content too unless the account
 /// keeps it.
+///
+/// Refuses [`Refusal::BlobHeld`] and [`Refusal::BlobImmutable`] over what is protected and would not be kept,
+/// [`Refusal::TierNotForKind`], [`Refusal::TierTooSmall`], [`Refusal::ProtectionOff`] and [`Refusal::PolicyOver`].
 pub(super) fn replace(
     tx: &mut dyn Tx,
     policy: &AccountPolicy,
@@ -219,10 +255,21 @@ pub(super) fn replace(
     place: Place,
     lease: Lease,
     new: New,
-) -> Result<Written, StoreError> {
+) -> Result<Written, Error> {
+    let (stored, account) = (new.stored, &on.address.container.account);
+    if let Some(old) = &place.blob {
+        keep::admit(policy, old, tx.now())?;
+    }
+    if let Some(tier) = stored.tier {
+        tier.admit(new.kind, new.length)?;
+    }
+    protecting::admit_new(tx, policy, &on.address.container, &stored.protection)?;
     drop_staging(tx, &place.key)?;
-    keep::replaced(tx, policy, &on.address.container.account, &place.key, place.blob.as_ref())?;
-    tags::put(tx, &on.address.container, &place.key, Finding::Blob, &new.stored.tags)?;
+    if let Some(over) = &place.over {
+        keep::removed(tx, policy, account, &place.key, over)?;
+    }
+    keep::replaced(tx, policy, account, &place.key, place.blob.as_ref())?;
+    tags::put(tx, &on.address.container, &place.key, Finding::Blob, &stored.tags)?;
     let version = policy.versioning.then(|| tx.now());
     // A version is created when it is written; a blob without versions when the first of its kind was.
     let created = place.blob.filter(|_| version.is_none()).map_or(tx.now(), |old| old.created);
@@ -232,15 +279,15 @@ pub(super) fn replace(
         version,
         kind: new.kind,
         length: new.length,
-        http: new.stored.http,
-        metadata: new.stored.metadata,
+        http: stored.http,
+        metadata: stored.metadata,
         lease,
         content: new.content,
-        tags: new.stored.tags.count(),
-        tier: None,
+        tags: stored.tags.count(),
+        tier: stored.tier.map(|tier| TierState::new(tier, tx.now())),
         copy: new.copy,
         expires: None,
-        protection: Protection::default(),
+        protection: stored.protection,
         encryption: new.encryption,
     };
     rows::put(tx, Space::Blobs, place.key, &row)?;

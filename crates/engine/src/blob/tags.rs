@@ -13,7 +13,6 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::names::{AccountName, BlobName, ContainerAddress, ContainerName};
 use crate::refusal::Refusal;
-use crate::rows::blob::BlobRow;
 use crate::rows::container::{self, ContainerRow};
 use crate::rows::layer::LayerKind;
 use crate::rows::tags::{self, Tagged, TaggedRow, TagsRow};
@@ -274,6 +273,13 @@ impl Search<'_> {
         }
         let Some(container) = self.container(tagged.incarnation, row)? else { return Ok(None) };
         let base = blob::key(tagged.incarnation, &tagged.blob);
+        let version = match tagged.version {
+            Some(version) => Some(version),
+            None => match state::current(self.view, &base)? {
+                Some(blob) => blob.version,
+                None => return Ok(None),
+            },
+        };
         let tags = match tagged.version {
             Some(id) => read(self.view, &layers::tags(&base, id, LayerKind::Version).0)?,
             None => read(self.view, &base)?,
@@ -284,10 +290,6 @@ impl Search<'_> {
         }
         let asked = |key: &str| self.request.terms.iter().any(|term| term.key == key);
         let tags = tags.pairs().iter().filter(|(key, _)| asked(key)).cloned().collect();
-        let version = match tagged.version {
-            Some(version) => Some(version),
-            None => rows::get::<BlobRow>(self.view, Space::Blobs, &base)?.and_then(|blob| blob.version),
-        };
         Ok(Some(Found { container, blob: tagged.blob, version, current: tagged.version.is_none(), tags }))
     }
 

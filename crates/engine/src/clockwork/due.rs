@@ -3,6 +3,7 @@
 use crate::blob;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::policy::Policies;
 use crate::queue;
 use crate::rows::codec;
 use crate::rows::due::{self, DueKind, DueRow};
@@ -56,10 +57,13 @@ fn come(engine: &Engine, view: &dyn View) -> Result<Vec<Pair>, Error> {
 }
 
 async fn keep_all(engine: &Engine, rows: Vec<Pair>) -> Result<(), Error> {
-    engine.write(Purpose::Free, move |tx| Ok(rows.iter().try_for_each(|(key, value)| keep_one(tx, key, value))?)).await
+    let policies = engine.policies();
+    let keep =
+        move |tx: &mut dyn Tx| Ok(rows.iter().try_for_each(|(key, value)| keep_one(tx, &policies, key, value))?);
+    engine.write(Purpose::Free, keep).await
 }
 
-fn keep_one(tx: &mut dyn Tx, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+fn keep_one(tx: &mut dyn Tx, policies: &Policies, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
     let (at, kind, id) = due::parse(key)?;
     let row: DueRow = codec::decode(Space::Due, key, value)?;
     match kind {
@@ -69,6 +73,7 @@ fn keep_one(tx: &mut dyn Tx, key: &[u8], value: &[u8]) -> Result<(), StoreError>
         DueKind::Deleted => blob::expire_deleted(tx, at, id, &row.key),
         DueKind::Removed => blob::expire_removed(tx, at, id, &row.key),
         DueKind::Copy => blob::pending::expire(tx, at, id, &row.key),
+        DueKind::Expiry => blob::expire_blob(tx, policies, at, id, &row.key),
         DueKind::Container => blob::container::expire(tx, at, id, &row.key),
         DueKind::Pages => blob::pages::expire(tx, at, id),
     }

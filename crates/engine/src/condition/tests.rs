@@ -125,8 +125,7 @@ fn combined_headers_of_a_read_are_judged_as_the_table_says() {
             if_none_match: if_none_match.clone(),
             if_modified_since,
             if_unmodified_since,
-            if_tags: None,
-            only_new: false,
+            ..Conditions::default()
         };
         assert_eq!(conditions.judge_read(current()), expected, "{conditions:?}");
     }
@@ -206,6 +205,24 @@ fn any_set() -> impl Strategy<Value = EtagSet> {
     let text =
         (etag, any::<bool>()).prop_map(|(etag, quoted)| if quoted { format!("\"{etag}\"") } else { etag.to_string() });
     prop_oneof![1 => Just(EtagSet::Any), 4 => proptest::collection::vec(text, 1..4).prop_map(EtagSet::OneOf)]
+}
+
+#[test]
+fn the_tier_is_judged_by_the_second_in_which_it_was_set() {
+    let (set, before) = (Timestamp::from_unix_seconds(100), Timestamp::from_unix_seconds(99));
+    let cases = [
+        (None, None, Ok(())),
+        (Some(before), None, Ok(())),
+        (Some(set), None, FAILED),
+        (None, Some(set), Ok(())),
+        (None, Some(before), FAILED),
+        (Some(before), Some(set), Ok(())),
+        (Some(before), Some(before), FAILED),
+    ];
+    for (tier_modified_since, tier_unmodified_since, expected) in cases {
+        let conditions = Conditions { tier_modified_since, tier_unmodified_since, ..Conditions::default() };
+        assert_eq!(conditions.judge_tier(Timestamp::from_ticks(set.ticks() + 1)), expected, "{conditions:?}");
+    }
 }
 
 proptest! {

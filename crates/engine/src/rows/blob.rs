@@ -7,6 +7,7 @@ use crate::blob::kind::BlobKind;
 use crate::clock::Timestamp;
 use crate::encryption::Encryption;
 use crate::etag::Etag;
+use crate::expiry::Expiry;
 use crate::lease::Lease;
 use crate::names::BlobName;
 use crate::payload::PayloadId;
@@ -46,7 +47,7 @@ pub struct BlobRow {
     /// The copy that made it.
     pub copy: Option<CopyState>,
     /// When it expires.
-    pub expires: Option<Timestamp>,
+    pub expires: Option<Expiry>,
     /// What protects it from overwriting and deleting.
     pub protection: Protection,
     /// Under which key it is stored.

@@ -29,6 +29,8 @@ pub struct ContainerRow {
     pub metadata: Metadata,
     /// The encryption scope of its blobs.
     pub scope: DefaultScope,
+    /// How often a blob in it was protected; changes with every policy and legal hold that is set.
+    pub protections: u64,
 }
 
 impl Row for ContainerRow {
@@ -117,9 +119,10 @@ mod tests {
             access: AccessControl::default(),
             metadata: Metadata(vec![("a".into(), "b".into())]),
             scope: DefaultScope::default(),
+            protections: 5,
         };
         let bytes = encode(&row).unwrap();
-        assert_eq!(bytes, [1, 7, 251, 44, 1, 0, 0, 0, 1, 1, b'a', 1, b'b', 0, 0]);
+        assert_eq!(bytes, [1, 7, 251, 44, 1, 0, 0, 0, 1, 1, b'a', 1, b'b', 0, 0, 5]);
         assert_eq!(decode::<ContainerRow>(Space::Containers, b"k", &bytes).unwrap(), row);
         let at = Timestamp::from_ticks;
         let deleted = DeletedContainerRow { container: row, deletion: Deletion { at: at(1), until: at(2), id: 3 } };

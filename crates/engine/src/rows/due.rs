@@ -26,6 +26,8 @@ pub enum DueKind {
     Pages = 7,
     /// A copy from another server: given up if it has not ended.
     Copy = 8,
+    /// A blob that expires: deleted.
+    Expiry = 9,
 }
 
 /// What the clockwork needs to find the thing again.
@@ -57,6 +59,7 @@ pub fn parse(key: &[u8]) -> Result<(Timestamp, DueKind, u64), StoreError> {
         6 => DueKind::Container,
         7 => DueKind::Pages,
         8 => DueKind::Copy,
+        9 => DueKind::Expiry,
         _ => return Err(reader.corrupt("unknown kind of appointment")),
     };
     let id = reader.u64()?;
@@ -75,13 +78,24 @@ mod tests {
         let written = key(at, DueKind::List, 3);
         assert_eq!(written, [0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 3]);
         assert_eq!(parse(&written).unwrap(), (at, DueKind::List, 3));
+        for kind in [
+            DueKind::Staging,
+            DueKind::List,
+            DueKind::Message,
+            DueKind::Deleted,
+            DueKind::Removed,
+            DueKind::Container,
+            DueKind::Expiry,
+        ] {
+            assert_eq!(parse(&key(at, kind, 3)).unwrap(), (at, kind, 3));
+        }
         assert_eq!(encode(&DueRow { key: vec![9] }).unwrap(), [1, 1, 9]);
     }
 
     #[test]
     fn an_unknown_kind_is_reported() {
         let mut written = key(Timestamp::from_ticks(1), DueKind::List, 3);
-        written[8] = 9;
+        written[8] = 99;
         assert!(matches!(parse(&written), Err(StoreError::Corrupt { space: Space::Due, .. })));
     }
 }

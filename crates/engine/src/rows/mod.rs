@@ -8,6 +8,7 @@
 //! services    account, service               -> Service { logging, metrics, cors, version, retention, website }
 //! identities  tenant, object                 -> Identity { principals }
 //! containers  account, container             -> Container { incarnation, etag, lease, access, metadata }
+//! containers  account, container             -> Container { incarnation, etag, lease, access, metadata, protections }
 //! deleted-containers  account, name, instant -> DeletedContainer { the same, until when }
 //! blobs       incarnation, blob              -> Blob { etag, length, properties, lease, content }
 //! snapshots   incarnation, blob, instant    -> Blob

@@ -25,7 +25,7 @@ use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::{Header, HeaderIs, HeaderIsNot};
 use crate::route::{Route, Verb};
 use crate::wire::copy::status_text;
-use crate::wire::{condition, digest, encryption, metadata, properties, tags};
+use crate::wire::{condition, digest, encryption, metadata, properties, protection, tags, tier};
 use origin::{Origin, Place, SOURCE, origin, refused, unverified};
 
 const PUT: &[Verb] = &[Verb::Put];
@@ -141,6 +141,8 @@ async fn put_from_url(call: Call) -> Result<Answer, Problem> {
 /// What the call says about the copy beside its two sides.
 fn request(call: &Call, kind: CopyKind, url: String) -> Result<CopyRequest, Problem> {
     let fields = &call.fields;
+    // An archived source is copied at once, whatever the hurry; the word must still be one.
+    tier::high_priority(fields)?;
     let given = metadata::read(fields)?;
     Ok(CopyRequest {
         kind,
@@ -151,6 +153,8 @@ fn request(call: &Call, kind: CopyKind, url: String) -> Result<CopyRequest, Prob
         metadata: (!given.0.is_empty()).then_some(given),
         tags: tags_of(fields, kind)?,
         scope: encryption::scope(fields, &call.engine.policy(&call.target.account))?,
+        tier: tier::of_new(fields, call.version)?,
+        protection: protection::of_new(fields)?,
         seal: flag(fields, SEAL)?.unwrap_or(false),
     })
 }

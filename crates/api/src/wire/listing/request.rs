@@ -10,6 +10,7 @@ use crate::code::Code;
 use crate::error::Problem;
 use crate::fields::Fields;
 use crate::target::Target;
+use crate::wire::protection;
 
 /// Most entries of a page; also how many there are if the request does not say.
 pub const PAGE_MAX: u64 = 5000;
@@ -79,6 +80,8 @@ pub struct BlobIncludes {
     pub copy: bool,
     /// Tags.
     pub tags: bool,
+    /// Immutability policies and legal holds.
+    pub protection: protection::Shown,
 }
 
 /// Reads `include` and `showonly` of List Blobs.
@@ -96,7 +99,8 @@ pub fn blob_includes(fields: &Fields) -> Result<BlobIncludes, Problem> {
             "deleted" => includes.shown.deleted = true,
             "deletedwithversions" => includes.shown.versions_only = true,
             "copy" => includes.copy = true,
-            "immutabilitypolicy" | "legalhold" => {}
+            "immutabilitypolicy" => includes.protection.policies = true,
+            "legalhold" => includes.protection.holds = true,
             "permissions" => return Err(Problem::not_implemented("The query parameter include=permissions")),
             _ => return Err(unknown_include(word)),
         }
@@ -235,6 +239,7 @@ mod tests {
     fn includes_are_known_words() {
         let none = Shown::default();
         let shown = |shown| Ok(BlobIncludes { shown, ..BlobIncludes::default() });
+        let protected = |protection| Ok(BlobIncludes { protection, ..BlobIncludes::default() });
         let cases = [
             ("", shown(none)),
             ("include=metadata", Ok(BlobIncludes { metadata: true, ..BlobIncludes::default() })),
@@ -243,8 +248,9 @@ mod tests {
             ("include=deleted,versions", shown(Shown { deleted: true, versions: true, ..none })),
             ("include=deletedwithversions", shown(Shown { versions_only: true, ..none })),
             ("showonly=deleted", shown(Shown { deleted: true, only_deleted: true, ..none })),
-            ("include=immutabilitypolicy,legalhold", shown(none)),
             ("include=Copy", Ok(BlobIncludes { copy: true, ..BlobIncludes::default() })),
+            ("include=LegalHold", protected(protection::Shown { holds: true, policies: false })),
+            ("include=immutabilitypolicy,legalhold", protected(protection::Shown { holds: true, policies: true })),
             ("include=permissions", Err(Code::NotImplemented)),
             ("include=everything", Err(Code::InvalidQueryParameterValue)),
             ("showonly=everything", Err(Code::InvalidQueryParameterValue)),

@@ -7,6 +7,8 @@ use lazuli_engine::etag::Etag;
 use lazuli_engine::lease::{LeaseDuration, LeaseState};
 use lazuli_engine::names::{BlobName, ContainerName};
 use lazuli_engine::properties::{HttpProperties, Metadata};
+use lazuli_engine::protection::{ImmutabilityPolicy, Protection};
+use lazuli_engine::tier::{Rehydration, Tier, TierState};
 
 use super::*;
 
@@ -43,6 +45,7 @@ fn head(paging: &Paging) -> BlobsHead<'_> {
         delimiter: None,
         metadata: false,
         copy: false,
+        protection: protection::Shown::default(),
         version: Version::NEWEST,
     }
 }
@@ -185,6 +188,34 @@ fn a_state_of_a_blob_says_which_it_is() {
 }
 
 #[test]
+fn tier_protection_and_expiry_are_listed_where_they_are_asked_for() {
+    let rehydration = Some(Rehydration { target: Tier::Hot, high_priority: false, ready: august() });
+    let tier = Some(TierState { rehydration, ..TierState::new(Tier::Archive, august()) });
+    let policy = Some(ImmutabilityPolicy { until: august(), locked: true });
+    let protection = Protection { policy, hold: Some(false) };
+    let blob = BlobView { tier, protection, expires: Some(august()), ..view("a") };
+    let date = "Sat, 01 Aug 2026 00:00:00 GMT";
+    let tier = format!(
+        "<AccessTier>Archive</AccessTier><AccessTierChangeTime>{date}</AccessTierChangeTime>\
+         <ArchiveStatus>rehydrate-pending-to-hot</ArchiveStatus><RehydratePriority>Standard</RehydratePriority>\
+         <LeaseStatus>"
+    );
+    let policy = format!(
+        "<ImmutabilityPolicyUntilDate>{date}</ImmutabilityPolicyUntilDate>\
+         <ImmutabilityPolicyMode>locked</ImmutabilityPolicyMode>"
+    );
+    let hold = "<LegalHold>false</LegalHold>";
+    for (policies, holds) in [(false, false), (true, false), (false, true), (true, true)] {
+        let paging = paging("");
+        let head = BlobsHead { protection: protection::Shown { policies, holds }, ..head(&paging) };
+        let body = listed(&head, vec![Entry::Blob(Box::new(blob.clone()))], None);
+        assert!(body.contains(&tier), "{body}");
+        assert!(body.contains(&format!("</Last-Modified><Expiry-Time>{date}</Expiry-Time><Etag>")), "{body}");
+        assert_eq!((body.contains(&policy), body.contains(hold)), (policies, holds), "{body}");
+    }
+}
+
+#[test]
 fn a_deleted_container_says_when_and_until_when() {
     let view = ContainerView {
         name: ContainerName::parse("photos").unwrap(),
@@ -196,7 +227,8 @@ fn a_deleted_container_says_when_and_until_when() {
         deleted: Some(Deletion { at: august(), until: august().after(Duration::from_secs(86_400)), id: 1 }),
     };
     let page = ContainerPage { containers: vec![view], next: None, now: august() };
-    let body = String::from_utf8(containers("http://host/dev/", &paging(""), false, Version::NEWEST, &page)).unwrap();
+    let body =
+        String::from_utf8(containers("http://host/dev/", &paging(""), false, false, Version::NEWEST, &page)).unwrap();
     assert!(body.contains("<Name>photos</Name><Deleted>true</Deleted><Version>01DD2148"), "{body}");
     assert!(body.contains("<RemainingRetentionDays>1</RemainingRetentionDays></Properties>"), "{body}");
 }
@@ -213,7 +245,7 @@ fn a_container_has_a_quoted_etag() {
         deleted: None,
     };
     let page = ContainerPage { containers: vec![view], next: None, now: august() };
-    let body = containers("http://host/dev/", &paging(""), true, Version::NEWEST, &page);
+    let body = containers("http://host/dev/", &paging(""), true, true, Version::NEWEST, &page);
     let body = String::from_utf8(body).unwrap();
     let expected = "<Containers><Container><Name>photos</Name><Properties>\
          <Last-Modified>Sat, 01 Aug 2026 00:00:00 GMT</Last-Modified><Etag>\"0x8DEEF5FD48B0000\"</Etag>\
@@ -221,7 +253,7 @@ fn a_container_has_a_quoted_etag() {
          <PublicAccess>blob</PublicAccess><DefaultEncryptionScope>$account-encryption-key</DefaultEncryptionScope>\
          <DenyEncryptionScopeOverride>false</DenyEncryptionScopeOverride>\
          <HasImmutabilityPolicy>false</HasImmutabilityPolicy><HasLegalHold>false</HasLegalHold>\
-         <ImmutableStorageWithVersioningEnabled>false</ImmutableStorageWithVersioningEnabled></Properties>\
+         <ImmutableStorageWithVersioningEnabled>true</ImmutableStorageWithVersioningEnabled></Properties>\
          <Metadata /></Container></Containers><NextMarker />";
     assert!(body.contains(expected), "{body}");
 }

@@ -6,9 +6,9 @@ use std::ops::Bound;
 use bytes::Bytes;
 
 use super::{ListBlobs, Shown};
-use crate::blob::{Marker, layers};
+use crate::blob::{Marker, expiring, layers, state};
 use crate::clock::Timestamp;
-use crate::rows::blob as row;
+use crate::rows::blob::{self as row, BlobRow};
 use crate::rows::codec;
 use crate::rows::layer::{self, DeletedRow, LayerKind};
 use crate::store::{Direction, KeyRange, Pairs, Space, StoreError, View, prefix_end};
@@ -31,6 +31,8 @@ pub(super) struct Item {
     pub(super) space: Space,
     pub(super) key: Bytes,
     pub(super) value: Bytes,
+    /// The blob, of a row of `blobs`.
+    pub(super) blob: Option<Box<BlobRow>>,
     /// Whether the listing shows it.
     pub(super) shown: bool,
     /// Whether it stands for all versions of its name.
@@ -82,7 +84,7 @@ pub(super) struct Merge<'a> {
     sources: Vec<Source<'a>>,
     /// Whether many snapshots of some blob were deleted by one write that is not carried out for each.
     sweeping: bool,
-    /// The last blob that came by.
+    /// The last blob that came by and has not expired.
     blob: Bytes,
 }
 
@@ -164,7 +166,12 @@ impl<'a> Merge<'a> {
             let Some(source) = self.sources.get_mut(index) else { return Ok(None) };
             let Some(mut item) = source.take(self.view, &self.range)? else { return Ok(None) };
             if item.space == Space::Blobs {
-                self.blob = item.key.clone();
+                let blob: BlobRow = codec::decode(item.space, &item.key, &item.value)?;
+                item.shown = !expiring::is_over(&blob, self.view.now());
+                item.blob = Some(Box::new(blob));
+                if item.shown {
+                    self.blob = item.key.clone();
+                }
             }
             if item.place >= self.start {
                 self.judge(&mut item)?;
@@ -243,7 +250,8 @@ impl Source<'_> {
             Kind::Rows(pairs) => {
                 let Some((key, value)) = pairs.next().transpose()? else { return Ok(None) };
                 let place = place(self.space, &key)?;
-                Ok(Some(Item { place, space: self.space, key, value, shown: true, newest: false, swept: None }))
+                let (blob, shown, newest, swept) = (None, true, false, None);
+                Ok(Some(Item { place, space: self.space, key, value, blob, shown, newest, swept }))
             }
         }
     }
@@ -261,12 +269,13 @@ impl Source<'_> {
         else {
             return Ok(());
         };
-        let shown = view.get(Space::Blobs, &base)?.is_none();
+        let shown = state::current(view, &base)?.is_none();
         if let Bound::Excluded(end) = prefix_end(&base) {
             *from = end;
         }
         let place = Place { base, instant: u64::MAX, rank: 3 };
-        *next = Some(Item { place, space: self.space, key, value, shown, newest: true, swept: None });
+        let (blob, newest, swept) = (None, true, None);
+        *next = Some(Item { place, space: self.space, key, value, blob, shown, newest, swept });
         Ok(())
     }
 }
