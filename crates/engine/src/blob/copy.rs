@@ -140,7 +140,7 @@ pub async fn put(engine: &Engine, target: OnBlob, request: CopyRequest, fetched:
             let copy = remembered(&request, length, tx.now());
             let encryption = place.scope.encryption(target.key.as_ref(), stored.scope.as_ref())?;
             let new = state::New { kind: BlobKind::Block, stored, length, content: kept, copy, encryption };
-            Ok(state::replace(tx, &policy, &target, place, lease, new)?)
+            state::replace(tx, &policy, &target, place, lease, new)
         })
         .await?;
     engine.wake();
@@ -205,7 +205,7 @@ fn share(
     // The bytes are shared as they are: what is under a customer's key is no source.
     let encryption = place.scope.encryption(None, stored.scope.as_ref())?;
     let new = state::New { kind, stored, length: source.length, content: source.content, copy, encryption };
-    Ok(state::replace(tx, policy, target, place, lease, new)?)
+    state::replace(tx, policy, target, place, lease, new)
 }
 
 /// Whether the copy takes sources like this one.
