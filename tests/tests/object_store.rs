@@ -89,3 +89,18 @@ async fn objects_come_in_parts() {
     integration::multipart_race_condition(&store, false).await;
     integration::multipart_out_of_order(&store).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_are_put_got_listed_and_deleted() {
+    let lazuli = Lazuli::start().await;
+    integration::put_get_delete_list(&store(&lazuli).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_are_copied_and_renamed() {
+    let lazuli = Lazuli::start().await;
+    let store = store(&lazuli).await;
+    integration::rename_and_copy(&store).await;
+    integration::copy_if_not_exists(&store).await;
+    integration::copy_rename_nonexistent_object(&store).await;
+}
