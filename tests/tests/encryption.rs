@@ -132,3 +132,22 @@ async fn blobs_are_under_scopes_that_the_account_has() {
     fixed.blob("a").put("text").header(SCOPE, "one").await.expect(201);
     fixed.blob("a").put("text").await.expect(201);
 }
+
+#[tokio::test]
+async fn a_blob_under_a_key_is_no_source_of_a_copy() {
+    let lazuli = Lazuli::start().await;
+    let container = lazuli.container("photos").await;
+    let (sealed, plain) = (container.blob("sealed"), container.blob("plain"));
+    under(sealed.put(pattern(5000)), 1).await.expect(201);
+    plain.put("text").await.expect(201);
+    let address = |name: &str| format!("http://{}{}", lazuli.client().address(), name);
+    let uses = "BlobUsesCustomerSpecifiedEncryption";
+    let copy = |source: String| container.blob("copy").request("PUT", "").header("x-ms-copy-source", source);
+    copy(address(sealed.name())).await.refused(409, uses);
+    copy(address(sealed.name())).header("x-ms-requires-sync", "true").await.refused(409, uses);
+    copy(address(sealed.name())).header("x-ms-blob-type", "BlockBlob").await.refused(409, uses);
+    let block = container.blob("copy").request("PUT", "?comp=block&blockid=AAAA");
+    block.header("x-ms-copy-source", address(sealed.name())).await.refused(409, uses);
+    under(copy(address(plain.name())), 1).await.refused(501, "NotImplemented");
+    container.blob("copy").get().await.refused(404, "BlobNotFound");
+}
