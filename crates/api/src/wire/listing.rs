@@ -2,6 +2,7 @@
 
 mod request;
 
+use lazuli_engine::blob::Deletion;
 use lazuli_engine::blob::Part;
 use lazuli_engine::blob::container::{ContainerPage, ContainerView};
 use lazuli_engine::blob::kind::BlobKind;
@@ -11,7 +12,6 @@ use lazuli_engine::blob::tags::FoundPage;
 use lazuli_engine::clock::Timestamp;
 use lazuli_engine::encryption::Encryption;
 use lazuli_engine::queue::queues::QueuePage;
-use lazuli_engine::rows::layer::Deletion;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 pub use request::{

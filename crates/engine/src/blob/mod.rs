@@ -31,6 +31,8 @@ pub(crate) use assembly::expire as expire_list;
 pub(crate) use expiring::expire as expire_blob;
 pub(crate) use layers::{expire as expire_deleted, expire_removed, sweep_on};
 
+pub use crate::rows::layer::Deletion;
+
 use crate::clock::Timestamp;
 use crate::condition::Conditions;
 use crate::encryption::CustomerKey;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lazuli_engine::Refusal;
+use lazuli_engine::blob::Deletion;
 use lazuli_engine::blob::Part;
 use lazuli_engine::blob::listing::{Entry, Shown};
 use lazuli_engine::blob::removal::{Deleted, Snapshots};
@@ -11,7 +12,6 @@ use lazuli_engine::clock::Timestamp;
 use lazuli_engine::etag::Etag;
 use lazuli_engine::lease::Leased;
 use lazuli_engine::names::BlobName;
-use lazuli_engine::rows::layer::Deletion;
 
 use crate::rules::{Hold, Verb, judge};
 use crate::steps::{Name, On};

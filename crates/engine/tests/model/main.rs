@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lazuli_engine::access::{AccessControl, PublicAccess};
+use lazuli_engine::blob::Deletion;
 use lazuli_engine::blob::blocks::{self, BlockId};
 use lazuli_engine::blob::container::{self, ContainerView, ListContainers};
 use lazuli_engine::blob::listing::{self, Entry, ListBlobs, Shown};
@@ -36,7 +37,6 @@ use lazuli_engine::names::{AccountName, BlobAddress, BlobName, ContainerAddress,
 use lazuli_engine::payload::Staged;
 use lazuli_engine::policy::{AccountPolicy, Policies};
 use lazuli_engine::range::RangeRequest;
-use lazuli_engine::rows::layer::Deletion;
 use lazuli_engine::service::properties::{Change, DeleteRetention};
 use lazuli_engine::service::{self, ServiceKind};
 use lazuli_engine::store::Space;
