@@ -7,13 +7,9 @@ mod support;
 use std::path::Path;
 
 use futures_util::FutureExt as _;
-use lazuli_engine::access::PublicAccess;
-use lazuli_engine::blob::container;
 use lazuli_engine::blob::{Stored, object};
-use lazuli_engine::encryption::DefaultScope;
-use lazuli_engine::properties::Metadata;
 use lazuli_engine::{Durability, Engine, Options};
-use support::{at, clock, on, pattern, put, read};
+use support::{clock, create, on, pattern, put, read};
 
 async fn open(directory: &Path) -> Engine {
     let options = Options { durability: Durability::Process, reserve_bytes: 0, ..Options::new(directory, clock()) };
@@ -24,9 +20,7 @@ async fn open(directory: &Path) -> Engine {
 async fn a_closed_engine_opens_again_at_once_with_all_it_held() {
     let directory = tempfile::tempdir().unwrap();
     let engine = open(directory.path()).await;
-    container::create(&engine, at("photos"), Metadata::default(), PublicAccess::Private, DefaultScope::default())
-        .await
-        .unwrap();
+    create(&engine, "photos").await.unwrap();
     engine.close().await;
     for round in 0..10 {
         let engine = open(directory.path()).await;
@@ -43,9 +37,7 @@ async fn a_closed_engine_opens_again_at_once_with_all_it_held() {
 async fn closing_waits_for_clones_uploads_and_downloads() {
     let directory = tempfile::tempdir().unwrap();
     let engine = open(directory.path()).await;
-    container::create(&engine, at("photos"), Metadata::default(), PublicAccess::Private, DefaultScope::default())
-        .await
-        .unwrap();
+    create(&engine, "photos").await.unwrap();
     put(&engine, on("blob"), pattern(300_000, 1)).await.unwrap();
     let mut download = object::download(&engine, on("blob"), None).await.unwrap();
     let mut stage = engine.payloads().stage(false, None);

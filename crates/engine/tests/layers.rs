@@ -4,7 +4,6 @@
 
 mod support;
 
-use lazuli_engine::access::PublicAccess;
 use lazuli_engine::blob::append::{self, AppendConditions};
 use lazuli_engine::blob::blocks::{self, BlockSource};
 use lazuli_engine::blob::object::{self, BlobView};
@@ -13,7 +12,6 @@ use lazuli_engine::blob::removal::{self, Deleted, Snapshots};
 use lazuli_engine::blob::snapshot::{self, Taken};
 use lazuli_engine::blob::{OnBlob, Part, Stored, container};
 use lazuli_engine::clock::Timestamp;
-use lazuli_engine::encryption::DefaultScope;
 use lazuli_engine::lease::{LeaseAction, LeaseDuration};
 use lazuli_engine::names::AccountName;
 use lazuli_engine::policy::{AccountPolicy, Policies};
@@ -435,9 +433,7 @@ async fn a_deleted_container_is_restored_under_its_instant_and_expires() {
     put(&engine, on("x"), "1").await.unwrap();
     container::delete(&engine, on_container("photos")).await.unwrap();
     assert_eq!(refusal(read(&engine, on("x")).await), Refusal::ContainerNotFound);
-    container::create(&engine, at("photos"), Metadata::default(), PublicAccess::Private, DefaultScope::default())
-        .await
-        .unwrap();
+    create(&engine, "photos").await.unwrap();
     put(&engine, on("x"), "2").await.unwrap();
     let first = deleted(&engine).await[0];
     assert_eq!(refusal(container::restore(&engine, at("photos"), first).await), Refusal::ContainerExists);

@@ -4,7 +4,6 @@
 
 mod support;
 
-use lazuli_engine::access::PublicAccess;
 use lazuli_engine::blob::blocks::BlockSource;
 use lazuli_engine::blob::listing::{self, Entry, ListBlobs, Shown};
 use lazuli_engine::blob::object::{self, BlobView};
@@ -14,7 +13,6 @@ use lazuli_engine::blob::{
     OnBlob, OnContainer, Part, Stored, Written, blocks, container, expiring, protecting, snapshot, tiering,
 };
 use lazuli_engine::clock::{Clock as _, HeldClock, Timestamp};
-use lazuli_engine::encryption::DefaultScope;
 use lazuli_engine::expiry::ExpiryOption;
 use lazuli_engine::lease::{LeaseAction, LeaseDuration};
 use lazuli_engine::names::AccountName;
@@ -492,9 +490,7 @@ async fn a_container_goes_with_the_appointments_of_its_blobs() {
     expiring_blob(&engine).await;
     delete_container(&engine).await.unwrap();
     leaves_nothing(&engine).await;
-    container::create(&engine, at("photos"), Metadata::default(), PublicAccess::Private, DefaultScope::default())
-        .await
-        .unwrap();
+    create(&engine, "photos").await.unwrap();
     put(&engine, on("dir/a"), "two").await.unwrap();
     clock.advance(seconds(11));
     engine.settle().await.unwrap();
@@ -511,9 +507,7 @@ async fn a_restart_changes_nothing() {
         Engine::open(options)
     };
     let engine = open().await.unwrap();
-    container::create(&engine, at("photos"), Metadata::default(), PublicAccess::Private, DefaultScope::default())
-        .await
-        .unwrap();
+    create(&engine, "photos").await.unwrap();
     for blob in ["archived", "expired", "held", "way"] {
         put(&engine, on(blob), "one").await.unwrap();
     }

@@ -12,7 +12,6 @@ use lazuli_engine::blob::{Marker, OnBlob, Part, snapshot};
 use lazuli_engine::clock::Timestamp;
 use lazuli_engine::names::AccountName;
 use lazuli_engine::policy::{AccountPolicy, Policies};
-use lazuli_engine::properties::Metadata;
 use lazuli_engine::service::properties::{Change, DeleteRetention};
 use lazuli_engine::service::{self, ServiceKind};
 use lazuli_engine::store::Space;
@@ -315,15 +314,7 @@ async fn a_container_that_is_not_there_has_no_listing() {
 async fn containers_are_listed_by_account_prefix_and_page() {
     let (engine, _) = engine().await;
     for name in ["alpha", "beta", "beta2", "zeta"] {
-        container::create(
-            &engine,
-            at(name),
-            Metadata::default(),
-            Default::default(),
-            lazuli_engine::encryption::DefaultScope::default(),
-        )
-        .await
-        .unwrap();
+        create(&engine, name).await.unwrap();
     }
     let account = |name| AccountName::parse(name).unwrap();
     for (name, prefix, expected) in [
@@ -364,11 +355,9 @@ async fn deleted_containers_are_listed_once_before_the_one_that_took_their_name(
     engine.set_policies(Policies::default().with(AccountName::parse("dev").unwrap(), policy));
     for _ in 0..3 {
         container::delete(&engine, on_container("photos")).await.unwrap();
-        container::create(&engine, at("photos"), Metadata::default(), Default::default(), Default::default())
-            .await
-            .unwrap();
+        create(&engine, "photos").await.unwrap();
     }
-    container::create(&engine, at("zeta"), Metadata::default(), Default::default(), Default::default()).await.unwrap();
+    create(&engine, "zeta").await.unwrap();
     for (deleted, expected) in
         [(true, &["photos-", "photos-", "photos-", "photos", "zeta"][..]), (false, &["photos", "zeta"])]
     {
@@ -395,15 +384,7 @@ async fn deleted_containers_are_listed_once_before_the_one_that_took_their_name(
 async fn containers_of_the_system_are_listed_only_on_request() {
     let (engine, _) = engine().await;
     for name in ["$blobchangefeed", "$logs", "$root", "$web"] {
-        container::create(
-            &engine,
-            at(name),
-            Metadata::default(),
-            Default::default(),
-            lazuli_engine::encryption::DefaultScope::default(),
-        )
-        .await
-        .unwrap();
+        create(&engine, name).await.unwrap();
     }
     for (system, expected) in
         [(false, &["$root", "photos"][..]), (true, &["$blobchangefeed", "$logs", "$root", "$web", "photos"])]
@@ -435,15 +416,7 @@ async fn a_deleted_container_takes_its_blobs_along_and_its_name_is_free_at_once(
     put_block(&engine, on("staged"), "a", pattern(5000, 2)).await.unwrap();
     container::delete(&engine, on_container("photos")).await.unwrap();
     assert_eq!(refusal(read(&engine, on("0000")).await), Refusal::ContainerNotFound);
-    container::create(
-        &engine,
-        at("photos"),
-        Metadata::default(),
-        Default::default(),
-        lazuli_engine::encryption::DefaultScope::default(),
-    )
-    .await
-    .unwrap();
+    create(&engine, "photos").await.unwrap();
     assert!(
         all(&engine, ListBlobs { shown: Shown { uncommitted: true, ..Shown::default() }, ..request("", None, 10) })
             .await

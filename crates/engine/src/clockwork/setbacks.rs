@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use crate::clock::Timestamp;
 use crate::error::Error;
+use crate::rows::codec;
 use crate::store::{Space, StoreError};
 
 /// How long a row is left alone after its work failed.
@@ -39,8 +40,7 @@ impl Setbacks {
         if !is_of_a_row(&error) {
             return Err(error);
         }
-        let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-        tracing::error!(space = ?self.space, key = hex, cause = ?error, "background work on a row failed; it waits");
+        tracing::error!(space = ?self.space, key = codec::hex(key), cause = ?error, "background work on a row failed; it waits");
         self.until.lock().insert(key.to_vec(), now.after(RETRY_AFTER));
         Ok(())
     }

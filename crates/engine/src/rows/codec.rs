@@ -129,6 +129,23 @@ impl<'a> KeyReader<'a> {
     }
 }
 
+/// Kinds that stand in keys as a number, each said once. The numbers are on disk and never reused.
+macro_rules! numbered {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $number:literal,)* }) => {
+        $(#[$doc])*
+        #[repr(u8)]
+        pub enum $name { $($(#[$variant_doc])* $variant = $number,)* }
+
+        impl $name {
+            /// The kind of this number, if there is one.
+            fn of(number: u8) -> Option<Self> {
+                match number { $($number => Some(Self::$variant),)* _ => None }
+            }
+        }
+    };
+}
+pub(super) use numbered;
+
 /// A row value: one frozen struct per version.
 pub trait Row: Serialize + DeserializeOwned {
     /// The first byte of the value. Never reused for another shape in the same space.
@@ -155,12 +172,17 @@ pub fn decode<R: Row>(space: Space, key: &[u8], bytes: &[u8]) -> Result<R, Store
 
 /// The error for a row that does not decode.
 pub fn corrupt(space: Space, key: &[u8], reason: &str) -> StoreError {
+    StoreError::Corrupt { space, key: hex(key), reason: reason.to_owned() }
+}
+
+/// A key as errors and log lines show it.
+pub fn hex(key: &[u8]) -> String {
     use std::fmt::Write as _;
     let mut text = String::with_capacity(key.len() * 2);
     for byte in key {
         let _ = write!(text, "{byte:02x}"); // writing to a String cannot fail
     }
-    StoreError::Corrupt { space, key: text, reason: reason.to_owned() }
+    text
 }
 
 /// Variable-length integers, no trailing bytes, bounded allocation: with its version byte a row is a value that every

@@ -3,31 +3,32 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::rows::codec::{KeyReader, KeyWriter, Row};
+use crate::rows::codec::{KeyReader, KeyWriter, Row, numbered};
 use crate::store::{Space, StoreError};
 
-/// What is looked at. The numbers are on disk and never reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum DueKind {
-    /// Uncommitted blocks: dropped a week after the last Put Block.
-    Staging = 1,
-    /// A block list that was being built: dropped if its commit never came.
-    List = 2,
-    /// A message of a queue: removed when it has expired.
-    Message = 3,
-    /// A soft-deleted snapshot or version: erased.
-    Deleted = 4,
-    /// A soft-deleted base: erased.
-    Removed = 5,
-    /// A soft-deleted container: erased.
-    Container = 6,
-    /// A map of pages that was being built: dropped if no blob came to name it.
-    Pages = 7,
-    /// A copy from another server: given up if it has not ended.
-    Copy = 8,
-    /// A blob that expires: deleted.
-    Expiry = 9,
+numbered! {
+    /// What is looked at. The numbers are on disk and never reused.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    DueKind {
+        /// Uncommitted blocks: dropped a week after the last Put Block.
+        Staging = 1,
+        /// A block list that was being built: dropped if its commit never came.
+        List = 2,
+        /// A message of a queue: removed when it has expired.
+        Message = 3,
+        /// A soft-deleted snapshot or version: erased.
+        Deleted = 4,
+        /// A soft-deleted base: erased.
+        Removed = 5,
+        /// A soft-deleted container: erased.
+        Container = 6,
+        /// A map of pages that was being built: dropped if no blob came to name it.
+        Pages = 7,
+        /// A copy from another server: given up if it has not ended.
+        Copy = 8,
+        /// A blob that expires: deleted.
+        Expiry = 9,
+    }
 }
 
 /// What the clockwork needs to find the thing again.
@@ -50,18 +51,8 @@ pub fn key(at: Timestamp, kind: DueKind, id: u64) -> Vec<u8> {
 pub fn parse(key: &[u8]) -> Result<(Timestamp, DueKind, u64), StoreError> {
     let mut reader = KeyReader::new(Space::Due, key);
     let at = Timestamp::from_ticks(reader.u64()?);
-    let kind = match reader.u8()? {
-        1 => DueKind::Staging,
-        2 => DueKind::List,
-        3 => DueKind::Message,
-        4 => DueKind::Deleted,
-        5 => DueKind::Removed,
-        6 => DueKind::Container,
-        7 => DueKind::Pages,
-        8 => DueKind::Copy,
-        9 => DueKind::Expiry,
-        _ => return Err(reader.corrupt("unknown kind of appointment")),
-    };
+    let kind = reader.u8()?;
+    let kind = DueKind::of(kind).ok_or_else(|| reader.corrupt("unknown kind of appointment"))?;
     let id = reader.u64()?;
     reader.end()?;
     Ok((at, kind, id))

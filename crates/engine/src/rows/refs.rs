@@ -3,27 +3,28 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::rows::codec::{KeyReader, KeyWriter, Row};
+use crate::rows::codec::{KeyReader, KeyWriter, Row, numbered};
 use crate::store::{Space, StoreError};
 
-/// What can be referenced and can die. The numbers are on disk and never reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Kind {
-    /// A stored body.
-    Payload = 1,
-    /// A committed block list.
-    List = 2,
-    /// The uncommitted blocks of a blob.
-    Staging = 3,
-    /// A container's incarnation.
-    Container = 4,
-    /// An epoch of a map of pages.
-    Pages = 5,
-    /// The messages of a queue.
-    Queue = 6,
-    /// Snapshots that were deleted by one write.
-    Sweep = 7,
+numbered! {
+    /// What can be referenced and can die. The numbers are on disk and never reused.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    Kind {
+        /// A stored body.
+        Payload = 1,
+        /// A committed block list.
+        List = 2,
+        /// The uncommitted blocks of a blob.
+        Staging = 3,
+        /// A container's incarnation.
+        Container = 4,
+        /// An epoch of a map of pages.
+        Pages = 5,
+        /// The messages of a queue.
+        Queue = 6,
+        /// Snapshots that were deleted by one write.
+        Sweep = 7,
+    }
 }
 
 /// A thing with references.
@@ -60,16 +61,8 @@ pub fn dead_key(seq: u64, target: Target) -> Vec<u8> {
 pub fn parse_dead(key: &[u8]) -> Result<(u64, Target), StoreError> {
     let mut reader = KeyReader::new(Space::Dead, key);
     let seq = reader.u64()?;
-    let kind = match reader.u8()? {
-        1 => Kind::Payload,
-        2 => Kind::List,
-        3 => Kind::Staging,
-        4 => Kind::Container,
-        5 => Kind::Pages,
-        6 => Kind::Queue,
-        7 => Kind::Sweep,
-        _ => return Err(reader.corrupt("unknown kind")),
-    };
+    let kind = reader.u8()?;
+    let kind = Kind::of(kind).ok_or_else(|| reader.corrupt("unknown kind"))?;
     let target = Target { kind, id: reader.u64()? };
     reader.end()?;
     Ok((seq, target))

@@ -29,10 +29,13 @@ pub fn clock() -> Arc<HeldClock> {
 pub async fn engine() -> (Engine, Arc<HeldClock>) {
     let clock = clock();
     let engine = Engine::memory(clock.clone()).await.unwrap();
-    container::create(&engine, at("photos"), Metadata::default(), PublicAccess::Private, DefaultScope::default())
-        .await
-        .unwrap();
+    create(&engine, "photos").await.unwrap();
     (engine, clock)
+}
+
+/// A private container with nothing stored beside it.
+pub async fn create(engine: &Engine, name: &str) -> Result<Written, Error> {
+    container::create(engine, at(name), Metadata::default(), PublicAccess::Private, DefaultScope::default()).await
 }
 
 pub fn at(container: &str) -> ContainerAddress {
