@@ -37,6 +37,7 @@
 //! places      incarnation, visible, number   -> Place { expires, receipt, times taken }
 //! spans       incarnation, span of time      -> Span { when all places in it have expired }
 //! tallies     incarnation, shard             -> Tally { messages }
+//! tables      account, name                  -> Table { incarnation, name as created, policies }
 //! entities    incarnation, partition, row    -> etag, parts, the beginning of the properties
 //! entity-parts  entity's key, part           -> the properties, further            (large entities only)
 //! ```
@@ -60,6 +61,7 @@ pub mod segment;
 pub mod service;
 pub mod span;
 pub mod staging;
+pub mod table;
 pub mod tags;
 pub mod tally;
 
