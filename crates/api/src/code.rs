@@ -239,6 +239,7 @@ impl From<Refusal> for Code {
             Refusal::EntityChanged => Self::UpdateConditionNotSatisfied,
             Refusal::EntityTooLarge => Self::EntityTooLarge,
             Refusal::PropertiesTooMany => Self::TooManyProperties,
+            Refusal::GroupTooLarge => Self::RequestBodyTooLarge,
             Refusal::VisibleAfterExpiry => Self::OutOfRangeQueryParameterValue,
             Refusal::SourceContainerNotFound | Refusal::SourceBlobNotFound | Refusal::SourceTooLarge => {
                 Self::CannotVerifyCopySource

@@ -114,6 +114,8 @@ pub enum Refusal {
     EntityTooLarge,
     /// The entity would have more properties than an entity may have.
     PropertiesTooMany,
+    /// The entities of a group would together have more bytes than one transaction writes.
+    GroupTooLarge,
     /// The container's blobs are all stored under its encryption scope.
     ScopeFixed,
     /// The blob is stored under a key that the request does not bring.

@@ -8,6 +8,12 @@ pub mod expression;
 pub mod tables;
 pub mod value;
 
+pub(crate) mod erase;
+mod properties;
+mod state;
+#[cfg(test)]
+mod tests;
+
 use crate::etag::Etag;
 use crate::names::{KeyText, TableAddress};
 use crate::table::value::Value;
