@@ -37,6 +37,8 @@
 //! places      incarnation, visible, number   -> Place { expires, receipt, times taken }
 //! spans       incarnation, span of time      -> Span { when all places in it have expired }
 //! tallies     incarnation, shard             -> Tally { messages }
+//! entities    incarnation, partition, row    -> etag, parts, the beginning of the properties
+//! entity-parts  entity's key, part           -> the properties, further            (large entities only)
 //! ```
 
 pub mod blob;
@@ -44,6 +46,7 @@ pub mod codec;
 pub mod container;
 pub mod copy;
 pub mod due;
+pub mod entity;
 pub mod identity;
 pub mod layer;
 pub mod list;
