@@ -5,7 +5,7 @@ use std::ops::Bound;
 use lazuli_engine::names::TableName;
 use lazuli_engine::table::EntityKey;
 
-use crate::auth::Grant;
+use crate::auth::{EntityRange, Grant};
 use crate::code::Code;
 use crate::error::Problem;
 
@@ -28,5 +28,5 @@ pub(super) fn check_entity(grant: &Grant, key: &EntityKey) -> Result<(), Problem
 
 /// The keys between which the caller may see entities.
 pub(super) fn bounds(grant: &Grant) -> (Bound<EntityKey>, Bound<EntityKey>) {
-    grant.entities().map_or((Bound::Unbounded, Bound::Unbounded), |range| range.bounds())
+    grant.entities().map_or((Bound::Unbounded, Bound::Unbounded), EntityRange::bounds)
 }

@@ -5,6 +5,9 @@ use lazuli_engine::table::value::Value;
 use super::Wrong;
 use crate::table::odata::{edm, instant, path};
 
+/// Words that a text may follow without a blank.
+const KEYWORDS: [&str; 9] = ["eq", "ne", "gt", "ge", "lt", "le", "and", "or", "not"];
+
 /// A word of a filter.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token<'a> {
@@ -95,7 +98,7 @@ impl<'a> Lexer<'a> {
         let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
         let word = rest.get(..length).unwrap_or_default();
         self.at += length;
-        if !self.rest().starts_with('\'') {
+        if !self.rest().starts_with('\'') || KEYWORDS.contains(&word) {
             return match word {
                 "true" => Ok(Token::Literal(Value::Boolean(true))),
                 "false" => Ok(Token::Literal(Value::Boolean(false))),
