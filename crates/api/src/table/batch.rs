@@ -160,7 +160,7 @@ async fn apply(call: &Call, wishes: Vec<Wish>) -> Result<Vec<Answer>, Refused> {
 /// A query that came alone.
 async fn read(call: Call, request: PartRequest) -> Result<Answer, Problem> {
     let Routed { target, fields, operation, grant } = routed(&call, &request)?;
-    if request.method != Method::GET || !matches!(target.level(), Level::Table | Level::Entity) {
+    if request.method != Method::GET {
         return Err(invalid("What comes in no set of changes is a query of entities."));
     }
     (operation.run)(Call { target, fields, operation, grant, ..call }).await
@@ -184,8 +184,8 @@ fn routed(call: &Call, request: &PartRequest) -> Result<Routed, Problem> {
         return Err(invalid("The parts of a batch are all of its account."));
     }
     let operation = route::find(super::ROUTES, &method::meant(method, headers)?, target.level(), &fields)?;
-    if operation.needs == Permission::Any {
-        return Err(invalid("A batch has no batches in it."));
+    if !matches!(target.level(), Level::Table | Level::Entity) {
+        return Err(invalid("A batch is of entities."));
     }
     let grant = auth::within(call, &target, operation.needs)?;
     if let Ok(table) = target.table() {

@@ -9,6 +9,8 @@ use crate::error::Problem;
 use crate::fields::Fields;
 use crate::version::Version;
 
+/// The media type of what is understood.
+const JSON: &str = "application/json";
 /// Media types of the format that came before JSON.
 const ATOM: [&str; 3] = ["application/atom+xml", "application/xml", "text/xml"];
 
@@ -48,7 +50,8 @@ impl Metadata {
     pub fn of_refusal(headers: &HeaderMap) -> Option<Self> {
         match headers.get(ACCEPT).map(|value| value.to_str().unwrap_or_default().trim()) {
             None | Some("") => Some(Self::Minimal),
-            Some(list) => Self::of_list(list).ok(),
+            // Who reads JSON at all reads this, of whatever level.
+            Some(list) => Self::of_list(list).ok().or_else(|| list.contains(JSON).then_some(Self::Minimal)),
         }
     }
 
@@ -66,7 +69,7 @@ impl Metadata {
         if ["*/*", "application/*"].contains(&bare(text)) {
             return Some(Self::Minimal);
         }
-        if !bare(text).eq_ignore_ascii_case("application/json") {
+        if !bare(text).eq_ignore_ascii_case(JSON) {
             return None;
         }
         let parameter = text.split(';').filter_map(|parameter| parameter.trim().split_once('='));
@@ -104,7 +107,7 @@ pub fn check_content_type(fields: &Fields, version: Version) -> Result<(), Probl
     }
     match fields.header_opt("content-type")?.map(bare) {
         None => Ok(()),
-        Some(kind) if kind.eq_ignore_ascii_case("application/json") => Ok(()),
+        Some(kind) if kind.eq_ignore_ascii_case(JSON) => Ok(()),
         Some(kind) if ATOM.iter().any(|atom| kind.eq_ignore_ascii_case(atom)) => {
             Err(Problem::new(Code::AtomFormatNotSupported))
         }
@@ -175,7 +178,8 @@ mod tests {
             let found = Metadata::asked(&fields, Version::NEWEST).map_err(|problem| problem.code);
             assert_eq!(found, expected, "{accept} {query}");
             if query.is_empty() {
-                assert_eq!(Metadata::of_refusal(fields.headers()), expected.ok(), "{accept}");
+                let of_refusal = expected.ok().or(accept.contains("verbose").then_some(Minimal));
+                assert_eq!(Metadata::of_refusal(fields.headers()), of_refusal, "{accept}");
             }
         }
         assert_eq!(Metadata::of_refusal(&HeaderMap::new()), Some(Minimal));
