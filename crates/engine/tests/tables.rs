@@ -99,7 +99,7 @@ impl Things {
     }
 
     async fn all(&self) -> Vec<EntityView> {
-        let query = Query {
+        let mut query = Query {
             table: at("Things"),
             filter: None,
             allowed: (std::ops::Bound::Unbounded, std::ops::Bound::Unbounded),
@@ -107,9 +107,15 @@ impl Things {
             select: None,
             limit: 1000,
         };
-        let page = entities::query(&self.engine, query).await.unwrap();
-        assert_eq!(page.next, None);
-        page.entities
+        let mut all = Vec::new();
+        loop {
+            let page = entities::query(&self.engine, query.clone()).await.unwrap();
+            all.extend(page.entities);
+            query.start = page.next;
+            if query.start.is_none() {
+                return all;
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod entities;
 pub mod expression;
+mod query;
 pub mod tables;
 pub mod value;
 

@@ -9,14 +9,15 @@ use crate::names::{AccountName, TableAddress, TableName};
 use crate::payload::refs::{self, Target};
 use crate::refusal::Refusal;
 use crate::rows;
-use crate::rows::codec;
+use crate::rows::codec::{self, corrupt};
+use crate::rows::entity::body::Malformed;
 use crate::rows::table::{self as row, TableRow};
 use crate::store::{Direction, KeyRange, Purpose, Space, View};
-use crate::table::expression::Expression;
+use crate::table::expression::{Expression, Matcher};
 use crate::table::state;
 
 /// Tables that one page looks at.
-const LOOKS_MAX: usize = 10_000;
+pub(super) const LOOKS_MAX: usize = 2000;
 
 /// A table as a reader sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,6 +116,7 @@ fn page(view: &dyn View, request: &ListTables) -> Result<TablePage, Error> {
         let start = TableAddress { account: request.account.clone(), table: start.clone() };
         range = range.starting(Bound::Included(row::key(&start)));
     }
+    let filter = request.filter.as_ref().map(Matcher::new);
     let mut tables = Vec::new();
     for (looks, pair) in view.scan(Space::Tables, range, Direction::Forward).enumerate() {
         let (key, value) = pair?;
@@ -122,12 +124,10 @@ fn page(view: &dyn View, request: &ListTables) -> Result<TablePage, Error> {
         if tables.len() == request.limit || looks == LOOKS_MAX {
             return Ok(TablePage { tables, next: Some(name) });
         }
-        if request.filter.as_ref().is_none_or(|filter| matches(filter, &name)) {
+        let matches = filter.as_ref().map_or(Ok(true), |filter| filter.matches(&name));
+        if matches.map_err(|Malformed(reason)| corrupt(Space::Tables, &key, reason))? {
             tables.push(name);
         }
     }
     Ok(TablePage { tables, next: None })
-}
-fn matches(_: &Expression, _: &TableName) -> bool {
-    todo!()
 }

@@ -3,6 +3,8 @@ use crate::names::{AccountName, KeyText, TableAddress, TableName};
 use crate::payload::tests::support::World;
 use crate::rows::refs;
 use crate::store::{Purpose, Space};
+use crate::table::expression::{Expression, Field, Operator};
+use crate::table::tables::{LOOKS_MAX, ListTables};
 use crate::table::value::Value;
 use crate::table::{Action, EntityKey, Properties, Write, entities, erase, tables};
 
@@ -64,4 +66,27 @@ async fn a_deleted_table_is_erased_in_small_steps_that_a_restart_does_not_lose()
         }
         assert_eq!(rows(), kept);
     }
+}
+
+#[tokio::test]
+async fn a_page_of_tables_ends_after_so_many_looks_though_none_matched() {
+    let world = World::new();
+    let engine = world.open().await;
+    for number in 0..=LOOKS_MAX {
+        tables::create(&engine, at(&format!("t{number:04}"))).await.unwrap();
+    }
+    let filter = |name: &str| Expression::Compare {
+        field: Field::Property("TableName".into()),
+        operator: Operator::Equal,
+        value: Value::String(name.into()),
+    };
+    let list = |start| {
+        let request = ListTables { account: at("any").account, start, filter: Some(filter("t2000")), limit: 1000 };
+        tables::list(&engine, request)
+    };
+    let last = at("t2000").table;
+    let page = list(None).await.unwrap();
+    assert_eq!((page.tables, page.next.as_ref()), (vec![], Some(&last)));
+    let page = list(page.next).await.unwrap();
+    assert_eq!((page.tables, page.next), (vec![last], None));
 }

@@ -2,6 +2,15 @@
 //! that it can match.
 //! <https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities#filtering-on-different-property-types>
 
+mod bounds;
+mod compare;
+mod matcher;
+#[cfg(test)]
+mod tests;
+
+pub use bounds::{Stretch, bounds};
+pub use matcher::{Matcher, StoredEntity, Subject};
+
 use crate::table::value::Value;
 
 /// A filter.
