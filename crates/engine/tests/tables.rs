@@ -5,7 +5,10 @@
 
 mod support;
 
+use std::collections::BTreeSet;
+use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lazuli_engine::access::AccessPolicy;
 use lazuli_engine::clock::{Clock as _, HeldClock};
@@ -48,6 +51,19 @@ fn failed<T: std::fmt::Debug>(answer: Result<T, Failed>) -> (usize, Refusal) {
     match answer {
         Err(Failed { index, error }) => (index, refusal(Err::<(), _>(error))),
         other => panic!("expected a failed group, got {other:?}"),
+    }
+}
+
+fn everything(start: Option<EntityKey>) -> Query {
+    let allowed = (Bound::Unbounded, Bound::Unbounded);
+    Query { table: at("Things"), filter: None, allowed, start, select: None, limit: 1000 }
+}
+
+/// The number that an entity with one property has in it.
+fn count(view: &EntityView) -> i32 {
+    match view.properties.0[..] {
+        [(_, Value::Int32(count))] => count,
+        ref other => panic!("{other:?}"),
     }
 }
 
@@ -99,20 +115,12 @@ impl Things {
     }
 
     async fn all(&self) -> Vec<EntityView> {
-        let mut query = Query {
-            table: at("Things"),
-            filter: None,
-            allowed: (std::ops::Bound::Unbounded, std::ops::Bound::Unbounded),
-            start: None,
-            select: None,
-            limit: 1000,
-        };
-        let mut all = Vec::new();
+        let (mut all, mut start) = (Vec::new(), None);
         loop {
-            let page = entities::query(&self.engine, query.clone()).await.unwrap();
+            let page = entities::query(&self.engine, everything(start)).await.unwrap();
             all.extend(page.entities);
-            query.start = page.next;
-            if query.start.is_none() {
+            start = page.next;
+            if start.is_none() {
                 return all;
             }
         }
@@ -402,10 +410,6 @@ async fn only_the_properties_asked_for_are_answered() {
 async fn of_many_increments_by_version_none_is_lost() {
     let things = Arc::new(Things::new().await);
     things.insert("r", properties(&[("n", 0)])).await;
-    let count = |view: &EntityView| match view.properties.0[..] {
-        [(_, Value::Int32(count))] => count,
-        ref other => panic!("{other:?}"),
-    };
     let tasks = (0..16).map(|_| {
         let things = Arc::clone(&things);
         tokio::spawn(async move {
@@ -425,6 +429,62 @@ async fn of_many_increments_by_version_none_is_lost() {
         task.await.unwrap();
     }
     assert_eq!(count(&things.get("r").await.unwrap()), 16 * 25);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn transfers_in_a_partition_keep_their_sum_in_every_scan() {
+    const ACCOUNTS: usize = 8;
+    let things = Arc::new(Things::new().await);
+    for account in 0..ACCOUNTS {
+        things.insert(&account.to_string(), properties(&[("n", 100)])).await;
+    }
+    let transfer = |number: usize| {
+        let things = Arc::clone(&things);
+        async move {
+            let (from, to) = (number % ACCOUNTS, (number + 1 + number / ACCOUNTS % (ACCOUNTS - 1)) % ACCOUNTS);
+            let changed = |view: EntityView, by: i32| {
+                let (changed, expected) = (properties(&[("n", count(&view) + by)]), Expected::Version(view.etag));
+                Write { key: view.key, action: Action::Replace(changed, Some(expected)) }
+            };
+            loop {
+                let (one, other) = (things.get(&from.to_string()).await, things.get(&to.to_string()).await);
+                let writes = vec![changed(one.unwrap(), -1), changed(other.unwrap(), 1)];
+                match things.apply(writes).await {
+                    Ok(_) => break,
+                    Err(Failed { error, .. }) => assert_eq!(refusal(Err::<(), _>(error)), Refusal::EntityChanged),
+                }
+            }
+        }
+    };
+    let over = Arc::new(AtomicBool::new(false));
+    let scans = (0..2).map(|_| {
+        let (things, over) = (Arc::clone(&things), Arc::clone(&over));
+        tokio::spawn(async move {
+            let mut seen = BTreeSet::new();
+            while !over.load(Ordering::Relaxed) {
+                let all = things.all().await;
+                assert_eq!(all.iter().map(count).sum::<i32>(), 100 * 8, "{all:?}");
+                seen.insert(all.iter().map(|view| view.etag.committed()).max());
+            }
+            seen.len()
+        })
+    });
+    let scans: Vec<_> = scans.collect();
+    let workers = (0..8).map(|worker| {
+        let transfers: Vec<_> = (0..100).map(|number| transfer(worker * 100 + number)).collect();
+        tokio::spawn(async {
+            for transfer in transfers {
+                transfer.await;
+            }
+        })
+    });
+    for worker in workers.collect::<Vec<_>>() {
+        worker.await.unwrap();
+    }
+    over.store(true, Ordering::Relaxed);
+    for scan in scans {
+        assert!(scan.await.unwrap() > 1, "a scan that saw one state only proves nothing");
+    }
 }
 
 #[tokio::test]
@@ -501,8 +561,7 @@ async fn what_is_done_to_an_absent_table_is_refused() {
         let refused = entities::write(&engine, table(), write("r", action)).await;
         assert_eq!(refusal(refused), Refusal::TableNotFound);
     }
-    let allowed = (std::ops::Bound::Unbounded, std::ops::Bound::Unbounded);
-    let query = Query { table: table(), filter: None, allowed, start: None, select: None, limit: 1 };
+    let query = Query { table: table(), ..everything(None) };
     assert_eq!(refusal(entities::query(&engine, query).await), Refusal::TableNotFound);
 }
 

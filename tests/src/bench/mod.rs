@@ -95,6 +95,11 @@ impl Settings {
         if self.quick { 64 * MIB } else { 512 * MIB }
     }
 
+    /// Bytes of the one blob that goes up and down while memory is watched.
+    fn huge_blob_bytes(&self) -> usize {
+        if self.quick { 512 * MIB } else { 8192 * MIB }
+    }
+
     /// Bytes of the large blob whose snapshots are measured.
     fn shared_blob_bytes(&self) -> usize {
         if self.quick { 256 * MIB } else { 2048 * MIB }

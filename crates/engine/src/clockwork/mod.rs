@@ -14,6 +14,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::clock::Timestamp;
 use crate::engine::{Engine, Shared};
@@ -69,8 +70,10 @@ pub(crate) async fn run(clockwork: Arc<Clockwork>, shared: Weak<Shared>) {
         while !clockwork.is_stopped()
             && let Some(shared) = shared.upgrade()
         {
+            let begun = Instant::now();
             match tick(&Engine::from(shared)).await {
-                Ok(true) => {}
+                // Half of the time is left to requests, however much there is to do.
+                Ok(true) => tokio::time::sleep(begun.elapsed()).await,
                 Ok(false) => break,
                 Err(error) => {
                     tracing::warn!(%error, cause = ?error, "background work failed; it is tried again later");

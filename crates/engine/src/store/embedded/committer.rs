@@ -34,6 +34,8 @@ pub(super) struct Committer<K> {
     /// As it is on disk.
     state: StateRow,
     last_id: u64,
+    /// Whether the last group had more jobs than one.
+    shared_last: bool,
     /// Why nothing can be written any more.
     poison: Option<String>,
 }
@@ -48,7 +50,7 @@ struct Group {
 
 impl<K: Kv> Committer<K> {
     pub(super) fn new(shared: Arc<Shared<K>>, options: EmbeddedOptions, state: StateRow, last_id: u64) -> Self {
-        Self { shared, options, state, last_id, poison: None }
+        Self { shared, options, state, last_id, shared_last: false, poison: None }
     }
 
     /// Commits groups until nobody can send any more: no timer, whoever waits already shares the sync.
@@ -60,12 +62,25 @@ impl<K: Kv> Committer<K> {
             self.execute(first, &free, &mut group);
             while group.answers.len() < self.options.group_jobs_max
                 && group.bytes < GROUP_BYTES
-                && let Ok(job) = jobs.try_recv()
+                && let Some(job) = self.next(jobs)
             {
                 self.execute(job, &free, &mut group);
             }
+            self.shared_last = group.answers.len() > 1;
             self.commit(group);
         }
+    }
+
+    /// The next job of a group, if there is one. Where writers are many, those that are about to send one get the
+    /// processor first: a disk that syncs fast would else make a group, with all its costs, of every job or two.
+    fn next(&self, jobs: &Receiver<Job>) -> Option<Job> {
+        jobs.try_recv().ok().or_else(|| {
+            if !self.shared_last {
+                return None;
+            }
+            std::thread::yield_now();
+            jobs.try_recv().ok()
+        })
     }
 
     /// Runs one job on the latest state plus what the group wrote so far.

@@ -7,8 +7,9 @@ use bytes::Bytes;
 
 use crate::store::{Direction, KeyRange, Pair, StoreError};
 
-/// Pairs pulled at first; doubles up to [`CHUNK_MAX`], so that short scans stay cheap.
-const CHUNK_FIRST: usize = 8;
+/// Pairs pulled at first; four times as many each time, up to [`CHUNK_MAX`]. A listing by hierarchy begins a scan for
+/// each prefix and wants one pair of it.
+const CHUNK_FIRST: usize = 1;
 /// Most pairs pulled at a time.
 const CHUNK_MAX: usize = 256;
 
@@ -57,7 +58,7 @@ impl<'a> Scan<'a> {
             }
             self.rest = Some(rest);
         }
-        self.chunk = (self.chunk * 2).min(CHUNK_MAX);
+        self.chunk = (self.chunk * 4).min(CHUNK_MAX);
         let mut over = (self.over)(&covered)?;
         if self.direction == Direction::Backward {
             over.reverse();
