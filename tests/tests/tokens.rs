@@ -210,8 +210,9 @@ struct Publisher {
 impl Publisher {
     fn new() -> Self {
         let pair = rcgen::KeyPair::generate().expect("a key is made");
-        let point = pair.public_key_raw();
-        let [x, y] = [&point[1..33], &point[33..65]].map(|half| URL_SAFE_NO_PAD.encode(half));
+        // The first byte says that both coordinates follow.
+        let (x, y) = pair.public_key_raw().split_at(1).1.split_at(32);
+        let [x, y] = [x, y].map(|half| URL_SAFE_NO_PAD.encode(half));
         let key = json!({"kty": "EC", "crv": "P-256", "use": "sig", "kid": "one", "x": x, "y": y});
         Self { key: EncodingKey::from_ec_der(&pair.serialize_der()), set: json!({"keys": [key]}).to_string() }
     }

@@ -28,7 +28,8 @@ pub(super) enum PfxError {
 
 /// The certificate in a PFX file, and its key.
 pub(super) fn open(content: &[u8], password: &str) -> Result<Certified, PfxError> {
-    let Pkcs12Archive { mut keys, certs, .. } = Pkcs12Archive::from_pkcs12(content, password).map_err(explained)?;
+    let Pkcs12Archive { mut keys, certs, .. } =
+        Pkcs12Archive::from_pkcs12(content, password).map_err(|error| explained(&error))?;
     let key = keys.pop().ok_or(PfxError::NoKey)?;
     if !keys.is_empty() {
         return Err(PfxError::SeveralKeys);
@@ -52,7 +53,7 @@ fn chain<'a>(own: &'a Certificate, bags: &'a [CertificateBag]) -> Vec<&'a Certif
     chain
 }
 
-fn explained(error: Error) -> PfxError {
+fn explained(error: &Error) -> PfxError {
     match error {
         Error::MacError(_) | Error::UnpadError | Error::Pkcs5Error(_) => PfxError::Password,
         Error::UnsupportedEncryptionScheme | Error::UnsupportedMacAlgorithm => PfxError::Encryption,

@@ -54,7 +54,7 @@ async fn later(time: Duration) {
 }
 
 fn ids(keys: Option<Arc<Keys>>) -> Vec<String> {
-    keys.iter().flat_map(|keys| keys.iter()).filter_map(|(id, _)| id.clone()).collect()
+    keys.into_iter().flat_map(Arc::unwrap_or_clone).filter_map(|(id, _)| id).collect()
 }
 
 /// The keys, each under an id that begins anew.
