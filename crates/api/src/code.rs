@@ -36,6 +36,7 @@ macro_rules! codes {
 codes! {
     AppendPositionConditionNotMet 412 "The append position condition specified was not met.";
     AccessTierNotSupportedForBlobType 400 "The access tier is not supported for this blob type.";
+    AccountRequiresHttps 400 "The account being accessed does not support http.";
     AuthenticationFailed 403 "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly, including the signature.";
     AuthorizationFailure 403 "This request is not authorized to perform this operation.";
     AuthorizationPermissionMismatch 403 "This request is not authorized to perform this operation using this permission.";
