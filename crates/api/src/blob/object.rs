@@ -166,7 +166,7 @@ static GET_METADATA: Operation = Operation {
 
 async fn get_metadata(call: Call) -> Result<Answer, Problem> {
     let on = to_read(&call)?;
-    let blob = object::get(&call.engine, on).await?;
+    let blob = object::get_metadata(&call.engine, on).await?;
     Ok(metadata::onto(etag::onto(Answer::ok(), blob.etag), &blob.metadata))
 }
 

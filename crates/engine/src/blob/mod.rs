@@ -7,6 +7,7 @@ pub mod content;
 pub mod copy;
 pub mod copying;
 pub mod expiring;
+pub mod incremental;
 pub mod kind;
 pub mod listing;
 pub mod object;

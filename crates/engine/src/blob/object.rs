@@ -149,7 +149,7 @@ pub async fn put(engine: &Engine, on: OnBlob, stored: Stored, content: Staged) -
     Ok(written)
 }
 
-/// Get Blob Properties and Get Blob Metadata.
+/// Get Blob Properties.
 ///
 /// Refuses `ContainerNotFound`, `BlobNotFound`, `NotModified`, `ConditionFailed`, `ConditionUnsatisfiable` and the
 /// lease refusals.
@@ -159,6 +159,15 @@ pub async fn get(engine: &Engine, on: OnBlob) -> Result<BlobView, Error> {
         found.blob.encryption.admit(on.key.as_ref())?;
         Ok(BlobView::of(on.address.blob.clone(), found.part, found.blob, view.now()))
     })
+}
+
+/// Get Blob Metadata.
+///
+/// Refuses as [`get`], and `IncrementalTarget`.
+pub async fn get_metadata(engine: &Engine, on: OnBlob) -> Result<BlobView, Error> {
+    let blob = get(engine, on).await?;
+    let is_target = blob.copy.as_ref().is_some_and(|copy| copy.incremental.is_some());
+    if is_target && blob.part == Part::Base { Err(Refusal::IncrementalTarget.into()) } else { Ok(blob) }
 }
 
 /// A content about to be read: one moment of the blob, however long the reading takes.
@@ -212,6 +221,7 @@ fn part_of(
     found: Found,
     range: Option<RangeRequest>,
 ) -> Result<(Found, Option<ByteRange>, ByteRange), Error> {
+    state::own(found.part, &found.blob)?;
     found.blob.encryption.admit(on.key.as_ref())?;
     state::online(&found.blob, view.now())?;
     let range = range.map(|range| range.within(found.blob.length)).transpose()?;
@@ -225,6 +235,7 @@ pub async fn set_metadata(engine: &Engine, on: OnBlob, metadata: Metadata) -> Re
     engine
         .write(Purpose::Grow, move |tx| {
             let (key, mut blob) = state::supersedable(tx, &on, &policy)?;
+            state::own(Part::Base, &blob)?;
             blob.encryption.admit(on.key.as_ref())?;
             state::online(&blob, tx.now())?;
             blob.version = keep::changed(tx, &policy, &key, &blob)?;
@@ -270,6 +281,7 @@ pub async fn lease(engine: &Engine, on: OnBlob, action: LeaseAction) -> Result<L
             on.conditions.judge_write(blob.etag)?;
             on.conditions.judge_tags(|| tags::read(tx, &key))?;
             state::settled(&blob)?;
+            state::own(Part::Base, &blob)?;
             blob.lease = blob.lease.apply(action, tx.now())?;
             rows::put(tx, Space::Blobs, key, &blob)?;
             Ok(LeaseAnswer::of(blob.etag, &blob.lease, tx.now()))

@@ -53,6 +53,7 @@ async fn change(
     engine
         .write(Purpose::Free, move |tx| {
             let mut found = state::find(tx, &on)?;
+            state::own(found.part, &found.blob)?;
             on.conditions.judge_write(found.blob.etag)?;
             if !policy.immutability {
                 return Err(Refusal::ProtectionOff.into());

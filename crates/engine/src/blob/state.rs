@@ -130,6 +130,7 @@ pub(super) fn readable(view: &dyn View, on: &OnBlob) -> Result<Found, Error> {
 /// lease, then what protects it.
 pub(super) fn writable(view: &dyn View, on: &OnBlob) -> Result<(Vec<u8>, BlobRow), Error> {
     let (key, blob) = admitted(view, on)?;
+    own(Part::Base, &blob)?;
     blob.protection.admit(view.now())?;
     Ok((key, blob))
 }
@@ -179,6 +180,7 @@ pub(super) fn source(view: &dyn View, on: &OnBlob) -> Result<Found, Error> {
     on.conditions.judge_tags(|| tags::read(view, &found.tags().0)).map_err(of_source)?;
     found.blob.lease.guard_read(view.now(), on.lease, Leased::Blob)?;
     settled(&found.blob)?;
+    own(found.part, &found.blob)?;
     found.blob.encryption.admit(on.key.as_ref())?;
     Ok(found)
 }
@@ -189,6 +191,17 @@ pub(super) fn source(view: &dyn View, on: &OnBlob) -> Result<Found, Error> {
 pub(super) fn settled(blob: &BlobRow) -> Result<(), Refusal> {
     match &blob.copy {
         Some(copy) if copy.status == CopyStatus::Pending => Err(Refusal::CopyPending),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the blob is more than the target of incremental copies, which clients neither read nor write. Its snapshots
+/// and versions are as any.
+///
+/// Refuses [`Refusal::IncrementalTarget`].
+pub(super) fn own(part: Part, blob: &BlobRow) -> Result<(), Refusal> {
+    match &blob.copy {
+        Some(copy) if copy.incremental.is_some() && part == Part::Base => Err(Refusal::IncrementalTarget),
         _ => Ok(()),
     }
 }
@@ -213,7 +226,7 @@ pub(super) fn admit_create(view: &dyn View, on: &OnBlob, place: &Place, kind: Bl
     if existing.is_some_and(|blob| !blob.kind.is_like(kind)) {
         return Err(Refusal::BlobKindMismatch.into());
     }
-    existing.map_or(Ok(()), settled)?;
+    existing.map_or(Ok(()), |blob| settled(blob).and_then(|()| own(Part::Base, blob)))?;
     Ok(lease)
 }
 

@@ -125,6 +125,7 @@ pub async fn set(engine: &Engine, on: OnBlob, tags: Tags) -> Result<(), Error> {
     engine
         .write(Purpose::Grow, move |tx| {
             let mut found = state::changeable(tx, &on)?;
+            state::own(found.part, &found.blob)?;
             let (key, finding) = found.tags();
             remove(tx, &key, finding)?;
             put(tx, &on.address.container, &key, finding, &tags)?;

@@ -18,6 +18,7 @@ pub async fn set(engine: &Engine, on: OnBlob, tier: Tier, high_priority: bool) -
             let mut found = state::find(tx, &on)?;
             on.conditions.judge_tags(|| tags::read(tx, &found.tags().0))?;
             found.blob.lease.guard_read(tx.now(), on.lease, Leased::Blob)?;
+            state::own(found.part, &found.blob)?;
             tier.admit(found.blob.kind, found.blob.length)?;
             let now = tx.now();
             let set = match found.blob.tier {

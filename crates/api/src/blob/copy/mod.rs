@@ -1,5 +1,6 @@
 //! Copies. <https://learn.microsoft.com/rest/api/storageservices/copy-blob>
 
+mod incremental;
 mod origin;
 mod parts;
 
@@ -43,6 +44,7 @@ pub(super) const ROUTES: &[Route] = &[
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIs(KIND, "BlockBlob")], &PUT_FROM_URL),
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIsNot(KIND, "BlockBlob"), HeaderIs(SYNC, "true")], &COPY_SYNC),
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIsNot(KIND, "BlockBlob"), HeaderIsNot(SYNC, "true")], &COPY),
+    Route::blob(PUT, "incrementalcopy", &[], &incremental::COPY),
     Route::blob(PUT, "copy", &[HeaderIs("x-ms-copy-action", "abort")], &ABORT),
     Route::blob(PUT, "block", &[Header(SOURCE)], &parts::PUT_BLOCK),
     Route::blob(PUT, "appendblock", &[Header(SOURCE)], &parts::APPEND_BLOCK),
