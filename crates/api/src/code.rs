@@ -149,6 +149,7 @@ codes! {
     UnauthorizedBlobOverwrite 403 "This request is not authorized to perform blob overwrites.";
     SnapshotsPresent 409 "This operation is not permitted because the blob has snapshots.";
     SourceConditionNotMet 412 "The source condition specified using HTTP conditional header(s) is not met.";
+    SystemInUse 409 "This blob is in use by the system.";
     TargetConditionNotMet 412 "The target condition specified using HTTP conditional header(s) is not met.";
     UnsatisfiableCondition 400 "The request includes an unsatisfiable condition for this operation.";
     UnsupportedHeader 400 "One of the HTTP headers specified in the request is not supported.";

@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::blob::copying::{CopyState, CopyStatus, Incremental};
+use crate::blob::feed::{Cause, Change};
 use crate::blob::kind::BlobKind;
 use crate::blob::state::{self, Found, Place};
 use crate::blob::{OnBlob, Part, Stored, Written, keep, tags};
@@ -78,11 +79,13 @@ fn follow(
             state::release_content(tx, old.content)?;
             let BlobRow { kind, length, http, metadata, content, .. } = source;
             let etag = Etag::at(tx.now());
-            BlobRow { kind, length, http, metadata, content, copy, lease, etag, ..old.clone() }
+            let blob = BlobRow { kind, length, http, metadata, content, copy, lease, etag, ..old.clone() };
+            rows::put(tx, Space::Blobs, key.clone(), &blob)?;
+            Change::of(Cause::Copy, &blob).record(tx, policy, target)?;
+            blob
         }
         None => begin(tx, policy, target, place, (source, copy, lease))?,
     };
-    rows::put(tx, Space::Blobs, key.clone(), &blob)?;
     take(tx, &key, &blob)?;
     Ok(Written { etag: blob.etag, version: blob.version })
 }
@@ -118,7 +121,7 @@ fn begin(
     let encryption = place.scope.encryption(None, None)?;
     let BlobRow { kind, length, content, http, metadata, .. } = source;
     let stored = Stored { http, metadata, ..Stored::default() };
-    let new = state::New { kind, stored, length, content, copy, encryption };
+    let new = state::New { kind, stored, length, content, copy, encryption, cause: Cause::Copy };
     state::replace(tx, policy, target, place, lease, new)?;
     Ok(rows::get(tx, Space::Blobs, &key)?.ok_or(Refusal::BlobNotFound)?)
 }

@@ -3,6 +3,7 @@
 
 use crate::blob::content::{Held, Reader};
 use crate::blob::copying::CopyState;
+use crate::blob::feed::{Cause, Change};
 use crate::blob::kind::BlobKind;
 use crate::blob::state::Found;
 use crate::blob::{LeaseAnswer, LeaseView, OnBlob, Part, Stored, Written, keep, state, tags};
@@ -141,7 +142,7 @@ pub async fn put(engine: &Engine, on: OnBlob, stored: Stored, content: Staged) -
             let length = content.length();
             let kept = if length == 0 { Content::Empty } else { Content::Whole(content.keep(tx)?) };
             let (kind, stored) = (BlobKind::Block, stored.clone());
-            let new = state::New { kind, stored, length, content: kept, copy: None, encryption };
+            let new = state::New { kind, stored, length, content: kept, copy: None, encryption, cause: Cause::Put };
             state::replace(tx, &policy, &on, place, lease, new)
         })
         .await?;
@@ -242,6 +243,7 @@ pub async fn set_metadata(engine: &Engine, on: OnBlob, metadata: Metadata) -> Re
             blob.created = blob.version.unwrap_or(blob.created);
             (blob.metadata, blob.etag) = (metadata.clone(), Etag::at(tx.now()));
             rows::put(tx, Space::Blobs, key, &blob)?;
+            Change::of(Cause::Metadata, &blob).record(tx, &policy, &on)?;
             Ok(Written { etag: blob.etag, version: blob.version })
         })
         .await
@@ -260,6 +262,7 @@ pub async fn set_http(engine: &Engine, on: OnBlob, http: Option<HttpProperties>)
 
 /// Changes what is stored beside the bytes of an existing blob.
 async fn change(engine: &Engine, on: OnBlob, edit: impl Fn(&mut BlobRow) + Send + 'static) -> Result<Written, Error> {
+    let policy = engine.policy(&on.address.container.account);
     engine
         .write(Purpose::Grow, move |tx| {
             let (key, mut blob) = state::writable(tx, &on)?;
@@ -267,6 +270,7 @@ async fn change(engine: &Engine, on: OnBlob, edit: impl Fn(&mut BlobRow) + Send 
             edit(&mut blob);
             blob.etag = Etag::at(tx.now());
             rows::put(tx, Space::Blobs, key, &blob)?;
+            Change::of(Cause::Properties, &blob).record(tx, &policy, &on)?;
             Ok(Written { etag: blob.etag, version: blob.version })
         })
         .await

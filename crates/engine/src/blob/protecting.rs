@@ -62,7 +62,7 @@ async fn change(
             found.save(tx)?;
             if let (Part::Base, Some(expiry)) = (found.part, found.blob.expires) {
                 // It may have been passed over while it was protected.
-                expiring::appoint(tx, &on.address.container.account, &found.base, expiry)?;
+                expiring::appoint(tx, &on.address.container, &found.base, expiry)?;
             }
             Ok(count(tx, &on.address.container)?)
         })

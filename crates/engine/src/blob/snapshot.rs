@@ -1,5 +1,6 @@
 //! Snapshot Blob: <https://learn.microsoft.com/rest/api/storageservices/snapshot-blob>
 
+use crate::blob::feed::{Cause, Change};
 use crate::blob::{OnBlob, Part, Written, keep, layers, state, tags};
 use crate::clock::Timestamp;
 use crate::engine::Engine;
@@ -49,6 +50,7 @@ pub async fn take(engine: &Engine, on: OnBlob, metadata: Option<Metadata>) -> Re
             let (tags_key, finding) = layers::tags(&key, at, LayerKind::Snapshot);
             tags::share(tx, &key, &tags_key, finding)?;
             rows::put(tx, LayerKind::Snapshot.space(), layer::key(&key, at), &snapshot)?;
+            Change::of(Cause::Snapshot, &snapshot).part(Part::Snapshot(at)).record(tx, &policy, &on)?;
             if policy.versioning {
                 blob.version = keep::changed(tx, &policy, &key, &blob)?;
                 rows::put(tx, Space::Blobs, key, &blob)?;

@@ -1,6 +1,7 @@
 //! What every operation on containers and blobs reads first, and how a content is let go.
 
 use crate::blob::copying::{CopyState, CopyStatus};
+use crate::blob::feed::{Cause, Change};
 use crate::blob::kind::BlobKind;
 use crate::blob::tags::{self, Finding};
 use crate::blob::{OnBlob, Part, Stored, Written, expiring, keep, layers, protecting};
@@ -254,6 +255,8 @@ pub(super) struct New {
     pub(super) copy: Option<CopyState>,
     /// Under which key the content is stored.
     pub(super) encryption: Encryption,
+    /// What puts it there.
+    pub(super) cause: Cause,
 }
 
 /// Puts a new blob at `place`, over what is there: the uncommitted blocks go, the old content too unless the account
@@ -279,7 +282,7 @@ pub(super) fn replace(
     protecting::admit_new(tx, policy, &on.address.container, &stored.protection)?;
     drop_staging(tx, &place.key)?;
     if let Some(over) = &place.over {
-        keep::removed(tx, policy, account, &place.key, over)?;
+        keep::removed(tx, policy, on, &place.key, over)?;
     }
     keep::replaced(tx, policy, account, &place.key, place.blob.as_ref())?;
     tags::put(tx, &on.address.container, &place.key, Finding::Blob, &stored.tags)?;
@@ -304,6 +307,7 @@ pub(super) fn replace(
         encryption: new.encryption,
     };
     rows::put(tx, Space::Blobs, place.key, &row)?;
+    Change::of(new.cause, &row).record(tx, policy, on)?;
     Ok(Written { etag: row.etag, version })
 }
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use crate::blob;
 use crate::clock::Timestamp;
 use crate::engine::{Engine, Shared};
 use crate::error::Error;
@@ -25,6 +26,8 @@ use setbacks::Setbacks;
 
 /// How long the clockwork sleeps when nobody wakes it.
 const INTERVAL: Duration = Duration::from_secs(10);
+/// How long it sleeps while somebody wants a change feed.
+const FEED_INTERVAL: Duration = Duration::from_secs(1);
 /// Dead things erased in one tick.
 const DEAD_PER_TICK: usize = 64;
 
@@ -36,13 +39,15 @@ pub(crate) struct Clockwork {
     turn: tokio::sync::Mutex<()>,
     due: Setbacks,
     dead: Setbacks,
+    /// Whether changes may wait of accounts that want no change feed any more.
+    leftovers: AtomicBool,
 }
 
 impl Default for Clockwork {
     fn default() -> Self {
         let (due, dead) = (Setbacks::of(Space::Due), Setbacks::of(Space::Dead));
-        let stopped = AtomicBool::new(false);
-        Self { work: Notify::default(), stopped, turn: tokio::sync::Mutex::default(), due, dead }
+        let (stopped, leftovers) = (AtomicBool::new(false), AtomicBool::new(true));
+        Self { work: Notify::default(), stopped, turn: tokio::sync::Mutex::default(), due, dead, leftovers }
     }
 }
 
@@ -58,6 +63,21 @@ impl Clockwork {
         self.wake();
     }
 
+    /// Another account may want no change feed any more, while changes of it wait.
+    pub(crate) fn expect_leftovers(&self) {
+        self.leftovers.store(true, Ordering::Release);
+    }
+
+    /// Whether changes may wait of accounts that want no change feed any more.
+    pub(crate) fn may_have_leftovers(&self) -> bool {
+        self.leftovers.load(Ordering::Acquire)
+    }
+
+    /// No such changes wait.
+    pub(crate) fn has_no_leftovers(&self) {
+        self.leftovers.store(false, Ordering::Release);
+    }
+
     fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
     }
@@ -66,10 +86,15 @@ impl Clockwork {
 /// Ticks until the engine is closed or gone.
 pub(crate) async fn run(clockwork: Arc<Clockwork>, shared: Weak<Shared>) {
     loop {
+        let mut pause = INTERVAL;
         while !clockwork.is_stopped()
             && let Some(shared) = shared.upgrade()
         {
-            match tick(&Engine::from(shared)).await {
+            let engine = Engine::from(shared);
+            if !engine.policies().with_change_feed().is_empty() {
+                pause = FEED_INTERVAL;
+            }
+            match tick(&engine).await {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => {
@@ -82,7 +107,7 @@ pub(crate) async fn run(clockwork: Arc<Clockwork>, shared: Weak<Shared>) {
             return;
         }
         // Time may run out with nobody having woken us: then the interval has come.
-        let _ = tokio::time::timeout(INTERVAL, clockwork.work.notified()).await;
+        let _ = tokio::time::timeout(pause, clockwork.work.notified()).await;
     }
 }
 
@@ -91,6 +116,7 @@ pub(crate) async fn tick(engine: &Engine) -> Result<bool, Error> {
     let _turn = engine.clockwork().turn.lock().await;
     let mut more = engine.payloads().give_back().await?;
     more |= due::keep(engine).await?;
+    more |= blob::publish_feeds(engine).await?;
     erase::seal(engine).await?;
     let (now, dead) = dead(engine).await?;
     more |= !dead.is_empty();
