@@ -195,7 +195,7 @@ fn records(content: &[u8]) -> Vec<Record> {
 }
 
 /// A copy that takes everything along.
-fn request() -> CopyRequest {
+fn whole() -> CopyRequest {
     CopyRequest {
         kind: CopyKind::Start,
         id: Uuid::from_u128(1),
@@ -249,7 +249,7 @@ async fn every_change_of_a_blob_has_its_record() {
     append::append(&engine, on("log"), append::AppendConditions::default(), staged(&engine, "x").await).await.unwrap();
     pages::create(&engine, on("disk"), Stored::default(), 1024, 0).await.unwrap();
     pages::set(&engine, on("disk"), SetPages { length: Some(512), ..SetPages::default() }).await.unwrap();
-    copy::copy(&engine, on("log"), on("copy"), request()).await.unwrap();
+    copy::copy(&engine, on("log"), on("copy"), whole()).await.unwrap();
     let part = OnBlob { part: Part::Snapshot(taken.at), ..on("a") };
     removal::delete(&engine, part, Snapshots::Refuse).await.unwrap();
     delete(&engine, on("a")).await.unwrap();
@@ -392,7 +392,7 @@ async fn a_copy_of_a_file_that_goes_on_by_itself_does_not_hold_the_feed_up() {
     put(&engine, on("a"), "one").await.unwrap();
     published(&engine, &clock).await;
     let log = "log/00/2026/08/01/0000/00000.avro";
-    copy::copy(&engine, file(log), on("mine"), request()).await.unwrap();
+    copy::copy(&engine, file(log), on("mine"), whole()).await.unwrap();
     append::append(&engine, on("mine"), append::AppendConditions::default(), staged(&engine, "!").await).await.unwrap();
     put(&engine, on("a"), "two").await.unwrap();
     published(&engine, &clock).await;

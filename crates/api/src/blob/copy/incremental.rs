@@ -13,6 +13,7 @@ use crate::blob::object::to_write;
 use crate::call::Call;
 use crate::error::Problem;
 use crate::operation::{Body, Operation, Permission};
+use crate::wire::encryption;
 
 /// Incremental Copy Blob: <https://learn.microsoft.com/rest/api/storageservices/incremental-copy-blob>
 pub(super) static COPY: Operation = Operation {
@@ -23,6 +24,7 @@ pub(super) static COPY: Operation = Operation {
 };
 
 async fn copy(call: Call) -> Result<Answer, Problem> {
+    encryption::none(&call.fields)?;
     let target = to_write(&call)?;
     let Origin { url, place, .. } = origin(&call).await?;
     let id = Uuid::new_v4();
