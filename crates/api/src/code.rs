@@ -71,6 +71,9 @@ codes! {
     Crc64Mismatch 400 "The CRC64 value specified in the request did not match the CRC64 value calculated by the server.";
     EmptyMetadataKey 400 "The key for one of the metadata key-value pairs is empty.";
     ErrorProcessingQueryExpression 400 "The query expression cannot be processed.";
+    IncrementalCopyBlobMismatch 409 "The specified source blob is different than the copy source of the existing incremental copy blob.";
+    IncrementalCopyOfEarlierVersionSnapshotNotAllowed 409 "The specified snapshot is earlier than the last snapshot copied into the incremental copy blob.";
+    IncrementalCopySourceMustBeSnapshot 409 "The source for incremental copy request must be a snapshot.";
     InfiniteLeaseDurationRequired 412 "The lease ID matched, but the specified lease must be an infinite-duration lease.";
     ImmutabilityPolicyDeleteOnLockedPolicy 409 "A locked immutability policy cannot be deleted.";
     InsufficientAccountPermissions 403 "The account being accessed does not have sufficient permissions to execute this operation.";
@@ -124,6 +127,7 @@ codes! {
     NoAuthenticationInformation 401 "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.";
     NoPendingCopyOperation 409 "There is currently no pending copy operation.";
     NotImplemented 501 "The requested operation is not implemented on the specified resource.";
+    OperationNotAllowedOnIncrementalCopyBlob 409 "The specified operation is not allowed on an incremental copy blob.";
     OperationNotAllowedOnRootBlob 403 "The specified operation is not allowed on root blob.";
     OperationTimedOut 500 "The operation could not be completed within the permitted time.";
     OutOfRangeInput 400 "One of the request inputs is out of range.";
@@ -146,6 +150,7 @@ codes! {
     UnauthorizedBlobOverwrite 403 "This request is not authorized to perform blob overwrites.";
     SnapshotsPresent 409 "This operation is not permitted because the blob has snapshots.";
     SourceConditionNotMet 412 "The source condition specified using HTTP conditional header(s) is not met.";
+    SystemInUse 409 "This blob is in use by the system.";
     TargetConditionNotMet 412 "The target condition specified using HTTP conditional header(s) is not met.";
     UnsatisfiableCondition 400 "The request includes an unsatisfiable condition for this operation.";
     UnsupportedHeader 400 "One of the HTTP headers specified in the request is not supported.";
@@ -218,6 +223,10 @@ impl From<Refusal> for Code {
             }
             Refusal::SourceConditionFailed => Self::SourceConditionNotMet,
             Refusal::SourceKindMismatch => Self::InvalidSourceBlobType,
+            Refusal::SourceNotSnapshot => Self::IncrementalCopySourceMustBeSnapshot,
+            Refusal::SourceDiffers => Self::IncrementalCopyBlobMismatch,
+            Refusal::SourceEarlier => Self::IncrementalCopyOfEarlierVersionSnapshotNotAllowed,
+            Refusal::IncrementalTarget => Self::OperationNotAllowedOnIncrementalCopyBlob,
             Refusal::CopyPending => Self::PendingCopyOperation,
             Refusal::NoCopyPending => Self::NoPendingCopyOperation,
             Refusal::CopyIdMismatch => Self::CopyIdMismatch,

@@ -89,6 +89,8 @@ pub struct Ask {
     pub authorization: Option<HeaderValue>,
     /// Conditions.
     pub conditions: HeaderMap,
+    /// The headers that bring the key which it is stored under.
+    pub key: HeaderMap,
 }
 
 /// What a server says about a blob.
@@ -122,6 +124,7 @@ impl Remote {
     /// for a part that begins behind its end.
     pub async fn read(&self, ask: Ask, range: Option<RangeRequest>) -> Result<Reading, Problem> {
         let mut headers = ask.conditions.clone();
+        headers.extend(ask.key.clone());
         if let Some(range) = range {
             headers.insert(RANGE, range_value(range));
         }
@@ -304,7 +307,7 @@ impl Reading {
         let Some(etag) = self.described.etag.clone().filter(|_| self.described.version().is_some()) else {
             return Err(broken());
         };
-        let mut headers = HeaderMap::new();
+        let mut headers = self.ask.key.clone();
         headers.insert(IF_MATCH, etag);
         headers.insert(RANGE, range_value(RangeRequest { first: self.at, last: Some(self.end - 1) }));
         self.body = None;
