@@ -12,5 +12,6 @@ pub mod random;
 pub mod sas;
 pub mod signed;
 pub mod structured;
+pub mod tables;
 pub mod token;
 pub mod witness;

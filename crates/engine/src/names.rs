@@ -13,6 +13,9 @@ pub enum NameError {
     Characters,
 }
 
+/// Most code units of UTF-16 of a key.
+const KEY_UNITS_MAX: usize = 512;
+
 macro_rules! name_type {
     ($(#[$doc:meta])* $name:ident, $valid:expr) => {
         $(#[$doc])*
@@ -73,6 +76,18 @@ name_type!(
     KeyText,
     valid_key
 );
+
+impl KeyText {
+    /// The one before all others.
+    pub fn first() -> Self {
+        Self("".into())
+    }
+
+    /// The one behind all others.
+    pub fn last() -> Self {
+        Self("\u{FFFF}".repeat(KEY_UNITS_MAX).into())
+    }
+}
 
 impl TableName {
     /// The name in small letters: names that differ only in letter case are one table's.
@@ -170,7 +185,7 @@ fn valid_table(text: &str) -> Result<(), NameError> {
 }
 
 fn valid_key(text: &str) -> Result<(), NameError> {
-    if text.encode_utf16().count() > 512 {
+    if text.encode_utf16().count() > KEY_UNITS_MAX {
         return Err(NameError::Length);
     }
     if text.chars().any(|c| c.is_control() || matches!(c, '/' | '\\' | '#' | '?')) {

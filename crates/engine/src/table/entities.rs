@@ -13,6 +13,7 @@ use crate::refusal::Refusal;
 use crate::rows::entity::{self as row, EntityRow, Head, body};
 use crate::store::{Purpose, StoreError, TX_BYTES_MAX, Tx, View};
 use crate::table::expression::Expression;
+use crate::table::query::Plan;
 use crate::table::{Action, EntityKey, EntityView, Expected, OnEntity, Properties, Write, state};
 
 /// Bytes of a row of an entity beside its key and its properties, at most.
@@ -237,5 +238,9 @@ pub struct EntityPage {
 ///
 /// Reads only keys that the filter can match, and stops after a bound of work. Refuses `TableNotFound`.
 pub async fn query(engine: &Engine, query: Query) -> Result<EntityPage, Error> {
-    todo!("{engine:p} {query:?}")
+    let (table, plan) = (query.table.clone(), Plan::of(query));
+    let points = plan.is_points();
+    let page = move |view: &dyn View| plan.page(view, state::table(view, &table)?.incarnation);
+    // Some keys are read as soon as another thread would have been found.
+    if points { engine.read(page) } else { engine.scan(page).await }
 }

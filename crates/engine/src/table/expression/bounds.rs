@@ -63,9 +63,10 @@ impl Stretch {
         }
     }
 
-    /// The least stretch that holds both.
-    fn hull(self, other: Self) -> Self {
-        Self { start: self.start.min(other.start), end: self.end.zip(other.end).map(|(one, other)| one.max(other)) }
+    /// Becomes the least stretch that holds both.
+    fn stretch_to(&mut self, other: Self) {
+        self.start = std::mem::take(&mut self.start).min(other.start);
+        self.end = self.end.take().zip(other.end).map(|(one, other)| one.max(other));
     }
 
     /// Whether nothing lies between this and a stretch that does not start before it.
@@ -82,9 +83,9 @@ pub fn bounds(expression: &Expression) -> Vec<Stretch> {
     stretches.sort_by(|one, other| one.start.cmp(&other.start));
     let mut bounds: Vec<Stretch> = Vec::with_capacity(stretches.len());
     for stretch in stretches {
-        match bounds.pop() {
-            Some(last) if last.reaches(&stretch) => bounds.push(last.hull(stretch)),
-            last => bounds.extend(last.into_iter().chain([stretch])),
+        match bounds.last_mut() {
+            Some(last) if last.reaches(&stretch) => last.stretch_to(stretch),
+            _ => bounds.push(stretch),
         }
     }
     bounds
@@ -106,15 +107,16 @@ impl Area {
             .and_then(|partitions| self.rows.and(&other.rows).map(|rows| Self { partitions, rows }))
     }
 
-    /// The one area that is exactly this and `later`, which does not start before it; both again if there is none.
-    fn join(self, later: Self) -> Result<Self, (Self, Self)> {
+    /// Takes `later` in, which does not start before it, if one area is exactly both; gives it back if none is.
+    fn join(&mut self, later: Self) -> Option<Self> {
         if self.partitions == later.partitions && self.rows.reaches(&later.rows) {
-            Ok(Self { partitions: self.partitions, rows: self.rows.hull(later.rows) })
+            self.rows.stretch_to(later.rows);
         } else if self.rows == later.rows && self.partitions.reaches(&later.partitions) {
-            Ok(Self { partitions: self.partitions.hull(later.partitions), rows: self.rows })
+            self.partitions.stretch_to(later.partitions);
         } else {
-            Err((self, later))
+            return Some(later);
         }
+        None
     }
 
     /// The keys from its first to its last.
@@ -171,22 +173,21 @@ fn simplified(mut areas: Vec<Area>) -> Vec<Area> {
     });
     let mut joined: Vec<Area> = Vec::with_capacity(areas.len());
     for area in areas {
-        match joined.pop().map(|last| last.join(area.clone())) {
-            None => joined.push(area),
-            Some(Ok(one)) => joined.push(one),
-            Some(Err((last, area))) => joined.extend([last, area]),
-        }
+        let apart = match joined.last_mut() {
+            Some(last) => last.join(area),
+            None => Some(area),
+        };
+        joined.extend(apart);
     }
     while joined.len() > AREAS_MAX {
         let mut areas = joined.into_iter();
         joined = std::iter::from_fn(|| {
-            let one = areas.next()?;
-            Some(match areas.next() {
-                Some(other) => {
-                    Area { partitions: one.partitions.hull(other.partitions), rows: one.rows.hull(other.rows) }
-                }
-                None => one,
-            })
+            let mut area = areas.next()?;
+            if let Some(next) = areas.next() {
+                area.partitions.stretch_to(next.partitions);
+                area.rows.stretch_to(next.rows);
+            }
+            Some(area)
         })
         .collect();
     }

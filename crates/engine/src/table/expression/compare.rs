@@ -88,18 +88,17 @@ impl Number {
 const BEYOND: f64 = 9_223_372_036_854_775_808.0;
 
 fn integer_with_double(integer: i64, double: f64) -> Option<Ordering> {
-    if double.is_nan() {
-        None
-    } else if double >= BEYOND {
-        Some(Ordering::Less)
-    } else if double < -BEYOND {
-        Some(Ordering::Greater)
-    } else {
-        #[expect(clippy::cast_possible_truncation, reason = "only the fraction is cut off: the bounds are checked")]
-        let whole = double as i64;
-        // What is left of the double is zero or has its sign.
-        integer.cmp(&whole).is_eq().then(|| 0.0.partial_cmp(&double.fract())).unwrap_or(Some(integer.cmp(&whole)))
+    if double >= BEYOND {
+        return Some(Ordering::Less);
     }
+    if double < -BEYOND {
+        return Some(Ordering::Greater);
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "only the fraction is cut off: the bounds are checked")]
+    let whole = double as i64;
+    // What is left of the double is zero, or has its sign, or is NaN as the double is.
+    let fraction = 0.0.partial_cmp(&double.fract())?;
+    Some(integer.cmp(&whole).then(fraction))
 }
 
 /// The order of two texts in UTF-8 by their code units of UTF-16.
