@@ -1,7 +1,7 @@
 //! `kill -9` of the real process under transfers between the entities of a partition, again and again: no sum is ever
 //! seen torn, no answered transfer is lost, and none that was not answered is half done.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on fails loudly")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails loudly")]
 
 use std::time::Duration;
 
