@@ -10,6 +10,7 @@ use lazuli_api::auth::Peer;
 use lazuli_api::auth::accounts::Accounts;
 use lazuli_api::auth::bearer::Issuer;
 use lazuli_api::head::HeaderCase;
+use lazuli_api::remote::Remote;
 use lazuli_api::serve::{App, Options, Request, serve};
 use lazuli_api::target::Service;
 use lazuli_engine::Engine;
@@ -27,7 +28,7 @@ static SERVER: LazyLock<(Runtime, Arc<App>)> = LazyLock::new(|| {
     let clock = Arc::new(HeldClock::at(NOW));
     let engine = runtime.block_on(Engine::memory(clock.clone())).expect("an engine in memory");
     let accounts = Accounts::default().with("fuzz", &["c2VjcmV0"]).expect("an account").trusting(Issuer::form_only());
-    (runtime, Arc::new(App { engine, accounts, clock, options: Options::default() }))
+    (runtime, Arc::new(App { engine, accounts, clock, options: Options::default(), remote: Remote::default() }))
 });
 
 fuzz_target!(|data: &[u8]| {

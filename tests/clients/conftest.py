@@ -15,7 +15,7 @@ from azure.storage.queue import QueueServiceClient
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-READY = re.compile(r"(Blob|Queue|Table) service is successfully listening at http://127\.0\.0\.1:(\d+)")
+READY = re.compile(r"(Blob|Queue|Table) service is successfully listening at (https?)://127\.0\.0\.1:(\d+)")
 ALL_READY = "Table service is successfully listening"
 
 
@@ -26,6 +26,7 @@ class Server:
         self.location = str(location)
         self.options = [str(option) for option in options]
         self.process = None
+        self.scheme = "http"
         self.ports = {"blob": 0, "queue": 0, "table": 0}
 
     def start(self):
@@ -36,7 +37,8 @@ class Server:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=sys.stderr, text=True)
         for line in self.process.stdout:
             if found := READY.search(line):
-                self.ports[found.group(1).lower()] = int(found.group(2))
+                self.ports[found.group(1).lower()] = int(found.group(3))
+                self.scheme = found.group(2)
             if ALL_READY in line:
                 return self
         raise RuntimeError(f"lazuli ended with {self.process.wait()} before it was ready")
@@ -57,12 +59,12 @@ class Server:
         return self.start()
 
     def endpoint(self, service):
-        return f"http://127.0.0.1:{self.ports[service]}/{ACCOUNT}"
+        return f"{self.scheme}://127.0.0.1:{self.ports[service]}/{ACCOUNT}"
 
     @property
     def connection_string(self):
         return (
-            f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};"
+            f"DefaultEndpointsProtocol={self.scheme};AccountName={ACCOUNT};AccountKey={KEY};"
             f"BlobEndpoint={self.endpoint('blob')};QueueEndpoint={self.endpoint('queue')};"
         )
 

@@ -100,3 +100,27 @@ def test_pages_survive_a_kill(own_server):
         assert blob.download_blob().readall() == expected
         blob.upload_page(b"on" * 256, offset=0, length=512)
         assert ranges(blob)[0] == (0, 511, False)
+
+
+def test_snapshots_are_copied_one_by_one(container):
+    source, target = container.get_blob_client("followed"), container.get_blob_client("following")
+    source.create_page_blob(MIB)
+    made = []
+    for number in (1, 2, 3):
+        source.upload_page(bytes([number]) * 1024, offset=number * 512, length=1024)
+        snapshot = container.get_blob_client("followed", snapshot=source.create_snapshot())
+        copy = target.start_copy_from_url(snapshot.url, incremental_copy=True)
+        assert copy["copy_status"] == "success"
+        properties = target.get_blob_properties().copy
+        assert (properties.id, properties.incremental_copy) == (copy["copy_id"], True)
+        copied = container.get_blob_client("following", snapshot=properties.destination_snapshot)
+        assert copied.download_blob().readall() == snapshot.download_blob().readall()
+        made.append(properties.destination_snapshot)
+    listed = [blob for blob in container.list_blobs(include=["snapshots", "copy"]) if blob.name == "following"]
+    assert [blob.snapshot for blob in listed] == [*made, None]
+    assert all(blob.copy.incremental_copy for blob in listed)
+    with pytest.raises(HttpResponseError) as refused:
+        target.download_blob()
+    assert refused.value.error_code == "OperationNotAllowedOnIncrementalCopyBlob"
+    for blob in (source, target):
+        blob.delete_blob(delete_snapshots="include")

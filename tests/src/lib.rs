@@ -13,5 +13,6 @@ pub mod sas;
 pub mod signed;
 pub mod structured;
 pub mod tables;
+pub mod tls;
 pub mod token;
 pub mod witness;

@@ -21,9 +21,9 @@ use crate::signed::Client;
 use crate::tables::Tables;
 
 /// What the ready lines say before the address.
-const READY: &str = "Azurite Blob service is successfully listening at http://";
-const QUEUES_READY: &str = "Azurite Queue service is successfully listening at http://";
-const TABLES_READY: &str = "Azurite Table service is successfully listening at http://";
+const READY: &str = "Azurite Blob service is successfully listening at http";
+const QUEUES_READY: &str = "Azurite Queue service is successfully listening at http";
+const TABLES_READY: &str = "Azurite Table service is successfully listening at http";
 /// How long anything that the process must do may take before the test gives up.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -114,7 +114,8 @@ impl Start {
 }
 
 fn address_in(line: &str, ready: &str) -> SocketAddr {
-    let address = line.split_once(ready).map_or("", |(_, rest)| rest.trim().trim_end_matches('/'));
+    let address = line.split_once(ready).and_then(|(_, rest)| rest.split_once("://"));
+    let address = address.map_or("", |(_, rest)| rest.trim().trim_end_matches('/'));
     address.parse().unwrap_or_else(|_| panic!("no address in the ready line: {line}"))
 }
 
@@ -155,9 +156,14 @@ impl Server {
         Service::new(self.client())
     }
 
+    /// A client of its queue service.
+    pub fn queue_client(&self) -> Client {
+        Client::new(self.queues, Arc::new(SystemClock))
+    }
+
     /// Its queue service.
     pub fn queues(&self) -> Queues {
-        Queues::new(Client::new(self.queues, Arc::new(SystemClock)))
+        Queues::new(self.queue_client())
     }
 
     /// Its table service.
@@ -182,11 +188,15 @@ impl Server {
         within("the process to die", self.child.wait()).await.expect("the child can be waited for");
     }
 
+    /// Sends a signal, such as `-HUP`.
+    pub async fn signal(&self, signal: &str) {
+        let sent = Command::new("kill").args([signal, &self.pid().to_string()]).status().await.expect("kill runs");
+        assert!(sent.success(), "no signal was sent");
+    }
+
     /// `SIGTERM`; waits until it has ended by itself and says how.
     pub async fn terminate(mut self) -> Ended {
-        let pid = self.pid().to_string();
-        let sent = Command::new("kill").args(["-TERM", &pid]).status().await.expect("kill runs");
-        assert!(sent.success(), "no signal was sent");
+        self.signal("-TERM").await;
         let status = within("the process to end", self.child.wait()).await.expect("the child can be waited for");
         self.stdout.ended().await;
         self.stderr.ended().await;

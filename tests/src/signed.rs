@@ -13,7 +13,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::{self, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use lazuli_engine::clock::Clock;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -28,10 +29,19 @@ pub fn encode(name: &str) -> String {
     utf8_percent_encode(name, SEGMENT).to_string()
 }
 
+/// Where requests go: in the clear, or over TLS.
+#[derive(Clone)]
+enum Connections {
+    Plain(Pool<HttpConnector>),
+    Tls(Pool<HttpsConnector<HttpConnector>>),
+}
+
+type Pool<C> = legacy::Client<C, Full<Bytes>>;
+
 /// Signs as `account` with `key` towards one address. Cheap to clone; clones share connections.
 #[derive(Clone)]
 pub struct Client {
-    http: hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>,
+    http: Connections,
     address: SocketAddr,
     credentials: Credentials,
     clock: Arc<dyn Clock>,
@@ -49,11 +59,18 @@ impl Client {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         Self {
-            http: hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(connector),
+            http: Connections::Plain(legacy::Client::builder(TokioExecutor::new()).build(connector)),
             address,
             credentials: Credentials::development().expect("the published key is one"),
             clock,
         }
+    }
+
+    /// The same, over TLS.
+    #[must_use]
+    pub fn over_tls(mut self, connector: HttpsConnector<HttpConnector>) -> Self {
+        self.http = Connections::Tls(legacy::Client::builder(TokioExecutor::new()).build(connector));
+        self
     }
 
     /// The same connections, another account or key.
@@ -178,13 +195,18 @@ impl Request {
 
     /// Sends the request; the body of the response is still to be read.
     pub async fn open(self) -> Result<http::Response<Incoming>, Unanswered> {
-        let uri = format!("http://{}{}", self.client.address, self.target);
+        let scheme = if matches!(self.client.http, Connections::Tls(_)) { "https" } else { "http" };
+        let uri = format!("{scheme}://{}{}", self.client.address, self.target);
         let mut request = http::Request::builder().method(&*self.method).uri(uri);
         for (name, value) in self.complete() {
             request = request.header(name, value);
         }
         let request = request.body(Full::new(self.body)).map_err(|error| Unanswered(error.to_string()))?;
-        self.client.http.request(request).await.map_err(|error| Unanswered(format!("{error:?}")))
+        let sent = match self.client.http {
+            Connections::Plain(pool) => pool.request(request),
+            Connections::Tls(pool) => pool.request(request),
+        };
+        sent.await.map_err(|error| Unanswered(format!("{error:?}")))
     }
 
     /// Sends the request and reads the answer; an error if the connection breaks before its end.

@@ -16,6 +16,23 @@ fn under(request: Request, key: u8) -> Request {
         .header("x-ms-encryption-algorithm", "AES256")
 }
 
+/// The request with a key of this byte for the source of a copy.
+fn from_under(request: Request, key: u8) -> Request {
+    let bytes = [key; 32];
+    request
+        .header("x-ms-source-encryption-key", STANDARD.encode(bytes))
+        .header("x-ms-source-encryption-key-sha256", STANDARD.encode(Sha256::digest(bytes)))
+        .header("x-ms-source-encryption-algorithm", "AES256")
+}
+
+/// A request under a key, if there is one.
+fn maybe(request: Request, key: Option<u8>, under: fn(Request, u8) -> Request) -> Request {
+    match key {
+        Some(key) => under(request, key),
+        None => request,
+    }
+}
+
 fn pattern(length: usize) -> Vec<u8> {
     (0..=250u8).cycle().take(length).collect()
 }
@@ -148,6 +165,101 @@ async fn a_blob_under_a_key_is_no_source_of_a_copy() {
     copy(address(sealed.name())).header("x-ms-blob-type", "BlockBlob").await.refused(409, uses);
     let block = container.blob("copy").request("PUT", "?comp=block&blockid=AAAA");
     block.header("x-ms-copy-source", address(sealed.name())).await.refused(409, uses);
-    under(copy(address(plain.name())), 1).await.refused(501, "NotImplemented");
+    for header in [("x-ms-requires-sync", "true"), ("x-ms-requires-sync", "false")] {
+        under(copy(address(plain.name())), 1).header(header.0, header.1).await.refused(400, "UnsupportedHeader");
+        let from = from_under(copy(address(sealed.name())), 1).header(header.0, header.1);
+        from.await.refused(400, "UnsupportedHeader");
+    }
     container.blob("copy").get().await.refused(404, "BlobNotFound");
+}
+
+/// The keys of source and target.
+const KEYS: [(Option<u8>, Option<u8>); 4] = [(None, Some(1)), (Some(1), None), (Some(1), Some(1)), (Some(1), Some(2))];
+
+#[tokio::test]
+async fn a_copy_within_the_request_goes_from_one_key_to_another() {
+    let (lazuli, elsewhere) = (Lazuli::start().await, Lazuli::start().await);
+    let (here, there) = (lazuli.container("photos").await, elsewhere.existing("photos"));
+    there.create().header("x-ms-blob-public-access", "blob").await.expect(201);
+    let target = here.blob("target");
+    for (server, container) in [(&lazuli, &here), (&elsewhere, &there)] {
+        for (from, to) in KEYS {
+            for length in [5, 4096, 300_000] {
+                let (source, content) = (container.blob("source"), pattern(length));
+                maybe(source.put(content.clone()), from, under).await.expect(201);
+                let url = format!("http://{}{}", server.client().address(), source.name());
+                let put = target.request("PUT", "").header("x-ms-blob-type", "BlockBlob");
+                let put = maybe(put.header("x-ms-copy-source", &url), from, from_under);
+                let put = maybe(put, to, under).await.expect(201);
+                let sha256 = to.map(|key| STANDARD.encode(Sha256::digest([key; 32]))).unwrap_or_default();
+                assert_eq!(put.header("x-ms-encryption-key-sha256"), sha256);
+                assert_eq!(maybe(target.get(), to, under).await.expect(200).body, content, "{from:?} {to:?}");
+                if to.is_some() {
+                    target.get().await.refused(409, "BlobUsesCustomerSpecifiedEncryption");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn parts_come_from_a_url_under_the_keys_of_both_sides() {
+    let lazuli = Lazuli::start().await;
+    let container = lazuli.container("photos").await;
+    let (source, content) = (container.blob("source"), pattern(300_000));
+    let url = format!("http://{}{}", lazuli.client().address(), source.name());
+    for (from, to) in KEYS {
+        maybe(source.put(content.clone()), from, under).await.expect(201);
+        let part = |request: Request, range: &str| {
+            let request = request.header("x-ms-copy-source", &url).header("x-ms-source-range", range);
+            maybe(maybe(request, from, from_under), to, under)
+        };
+        let blob = container.blob("blocks");
+        part(blob.request("PUT", "?comp=block&blockid=AAAA"), "bytes=0-299999").await.expect(201);
+        part(blob.request("PUT", "?comp=block&blockid=BBBB"), "bytes=70000-70099").await.expect(201);
+        let list = "<BlockList><Latest>BBBB</Latest><Latest>AAAA</Latest></BlockList>";
+        maybe(blob.request("PUT", "?comp=blocklist").body(list), to, under).await.expect(201);
+        let read = maybe(blob.get(), to, under).await.expect(200);
+        assert!(read.body == [&content[70_000..70_100], &content].concat(), "{from:?} {to:?}");
+        let log = container.blob("log");
+        maybe(log.create_append(), to, under).await.expect(201);
+        part(log.request("PUT", "?comp=appendblock"), "bytes=100-100099").await.expect(201);
+        assert!(maybe(log.get(), to, under).await.expect(200).body == content[100..100_100]);
+        let disk = container.blob("disk");
+        maybe(disk.create_pages(1024), to, under).await.expect(201);
+        let page = disk.request("PUT", "?comp=page").header("x-ms-page-write", "update");
+        part(page.header("x-ms-range", "bytes=512-1023"), "bytes=512-1023").await.expect(201);
+        let read = maybe(disk.get(), to, under).await.expect(200);
+        assert!(read.body == [&[0; 512], &content[512..1024]].concat());
+        for blob in [blob, log, disk] {
+            blob.delete().await.expect(202);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_source_is_read_with_its_own_key_alone() {
+    let lazuli = Lazuli::start().await;
+    let container = lazuli.container("photos").await;
+    let (sealed, plain) = (container.blob("sealed"), container.blob("plain"));
+    under(sealed.put("text"), 1).await.expect(201);
+    plain.put("text").await.expect(201);
+    let target = container.blob("target");
+    let put = |source: &lazuli_tests::harness::Blob| {
+        let url = format!("http://{}{}", lazuli.client().address(), source.name());
+        target.request("PUT", "").header("x-ms-blob-type", "BlockBlob").header("x-ms-copy-source", url)
+    };
+    put(&sealed).await.refused(409, "BlobUsesCustomerSpecifiedEncryption");
+    under(put(&sealed), 1).await.refused(409, "BlobUsesCustomerSpecifiedEncryption");
+    from_under(put(&sealed), 2).await.refused(409, "BlobUsesCustomerSpecifiedEncryption");
+    from_under(put(&plain), 1).await.refused(409, "BlobDoesNotUseCustomerSpecifiedEncryption");
+    let half = put(&sealed).header("x-ms-source-encryption-key", STANDARD.encode([1; 32]));
+    half.await.refused(400, "MissingRequiredHeader");
+    let wrong = from_under(put(&sealed), 1).header("x-ms-source-encryption-algorithm", "AES128");
+    wrong.await.refused(400, "InvalidHeaderValue");
+    target.head().await.expect(404);
+    // The digest that the call states is of the bytes, not of what is stored.
+    let stated = under(from_under(put(&sealed), 1), 2).header("x-ms-source-content-md5", STANDARD.encode([1; 16]));
+    stated.await.refused(400, "Md5Mismatch");
+    under(from_under(put(&sealed), 1), 2).await.expect(201);
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test that cannot go on fails loudly")]
 
 use lazuli_tests::process::{Ended, Start, within};
+use lazuli_tests::tls::Authority;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -53,6 +54,32 @@ async fn an_unknown_key_of_the_configuration_is_named() {
     std::fs::write(&config, "nonsense = 1\n").unwrap();
     let start = Start::at(&directory.path().join("data")).argument("--config").argument(&config);
     assert_one_line(start.run().await, &["nonsense"]);
+}
+
+#[tokio::test]
+async fn a_certificate_that_cannot_be_used_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let ((certificate, key), (_, other)) = (Authority::default().issue(), Authority::default().issue());
+    for (name, content) in [("cert.pem", &certificate), ("key.pem", &key), ("other.pem", &other)] {
+        std::fs::write(path(name), content).unwrap();
+    }
+    std::fs::write(path("text.pfx"), "nothing").unwrap();
+    let cases = [
+        (vec![("--cert", "none.pem")], "none.pem"),
+        (vec![("--cert", "cert.pem")], "no private key"),
+        (vec![("--cert", "cert.pem"), ("--key", "other.pem")], "other.pem is not the certificate's"),
+        (vec![("--cert", "cert.pem"), ("--key", "none.pem")], "none.pem"),
+        (vec![("--cert", "text.pfx")], "text.pfx"),
+        (vec![("--key", "key.pem")], "--cert"),
+    ];
+    for (flags, named) in cases {
+        let with = |start: Start, (flag, file): &(&str, &str)| start.argument(*flag).argument(path(file));
+        let start = flags.iter().fold(Start::at(&path("data")), with);
+        assert_one_line(start.run().await, &[named]);
+    }
+    assert_one_line(Start::at(&path("data")).argument("--https-only").run().await, &["--cert"]);
+    assert!(!path("data").exists(), "it is looked at before anything else");
 }
 
 #[tokio::test]

@@ -4,6 +4,9 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use lazuli_api::auth::accounts::Accounts;
 use lazuli_api::auth::bearer::Issuer;
 use lazuli_api::auth::bearer::roles::{Assignment, Role};
@@ -15,8 +18,13 @@ use lazuli_tests::process::{Start, within};
 use lazuli_tests::sas::Sas;
 use lazuli_tests::signed::{Answer, Request};
 use lazuli_tests::token::{TENANT, token};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use warp::Filter as _;
 
 const ANN: &str = "11111111-1111-1111-1111-111111111111";
+const ISSUER: &str = "https://issuer.example/";
 const BOB: &str = "33333333-3333-3333-3333-333333333333";
 
 fn assignment(principal: &str, role: Role) -> Assignment {
@@ -191,4 +199,82 @@ async fn accounts_and_roles_follow_their_file_without_a_restart() {
     write(&format!("[accounts]\n{ACCOUNT} = [\"AAAA\"]\n"));
     within("the other key", async { while blob.get().await.code() != "AuthenticationFailed" {} }).await;
     blob.get().with_token(&ann).await.refused(401, "InvalidAuthenticationInfo");
+}
+
+/// An issuer that signs tokens with ES256 and publishes its keys, once it is there.
+struct Publisher {
+    key: EncodingKey,
+    set: String,
+}
+
+impl Publisher {
+    fn new() -> Self {
+        let pair = rcgen::KeyPair::generate().expect("a key is made");
+        // The first byte says that both coordinates follow.
+        let (x, y) = pair.public_key_raw().split_at(1).1.split_at(32);
+        let [x, y] = [x, y].map(|half| URL_SAFE_NO_PAD.encode(half));
+        let key = json!({"kty": "EC", "crv": "P-256", "use": "sig", "kid": "one", "x": x, "y": y});
+        Self { key: EncodingKey::from_ec_der(&pair.serialize_der()), set: json!({"keys": [key]}).to_string() }
+    }
+
+    fn token(&self, object: &str) -> String {
+        let now = SystemClock.now().unix_seconds();
+        let claims = json!({
+            "iss": ISSUER, "aud": "https://storage.azure.com", "exp": now + 3600, "tid": TENANT, "oid": object,
+        });
+        let header = Header { kid: Some("one".to_owned()), ..Header::new(Algorithm::ES256) };
+        jsonwebtoken::encode(&header, &claims, &self.key).expect("a token is signed")
+    }
+
+    /// Publishes its keys at `listener` until the task is aborted.
+    fn publish(&self, listener: TcpListener) -> JoinHandle<()> {
+        let set = self.set.clone();
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let discovery = json!({"issuer": ISSUER, "jwks_uri": format!("http://{address}/keys")}).to_string();
+        let keys = warp::path("keys").map(move || set.clone());
+        let filter = warp::path(".well-known").map(move || discovery.clone()).or(keys);
+        tokio::spawn(warp::serve(filter).incoming(listener).run())
+    }
+}
+
+#[tokio::test]
+async fn keys_that_an_issuer_publishes_are_fetched_and_kept() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("lazuli.toml");
+    let write = |role: &str| {
+        let text = format!(
+            "[accounts]\n{ACCOUNT} = {{}}\n[oauth]\nissuer = \"{ISSUER}\"\n\
+             keys = \"http://{address}/.well-known/openid-configuration\"\n\
+             [[oauth.roles]]\nprincipal = \"{ANN}\"\nrole = \"{role}\"\n"
+        );
+        std::fs::write(&config, text).unwrap();
+    };
+    write("reader");
+    let start = Start::bare().argument("--location").argument(directory.path().join("data"));
+    let free = ["--blobPort", "0", "--queuePort", "0", "--tablePort", "0", "--config"];
+    let server = free.into_iter().fold(start, Start::argument).argument(&config).ready().await;
+    server.logged(&["the keys of tokens cannot be fetched"]).await;
+
+    // Who has no token is not concerned; who has one is to come again.
+    let blob = server.service().container("photos").await.blob("a");
+    blob.put("one").await.expect(201);
+    let (publisher, stranger) = (Publisher::new(), Publisher::new());
+    let ann = publisher.token(ANN);
+    blob.get().with_token(&ann).await.refused(503, "ServerBusy");
+    blob.get().with_token("x").await.refused(401, "InvalidAuthenticationInfo");
+
+    let published = publisher.publish(TcpListener::bind(address).await.unwrap());
+    within("the keys", async { while blob.get().with_token(&ann).await.status != 200 {} }).await;
+    blob.get().with_token(&stranger.token(ANN)).await.refused(401, "InvalidAuthenticationInfo");
+    blob.put("two").with_token(&ann).await.refused(403, "AuthorizationPermissionMismatch");
+
+    // They outlast the issuer's absence, and other roles.
+    published.abort();
+    let _ = published.await;
+    write("contributor");
+    server.logged(&["accounts and roles were read again"]).await;
+    blob.put("two").with_token(&ann).await.expect(201);
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use lazuli_engine::Engine;
+use lazuli_engine::blob::{OnBlob, Requested};
 use lazuli_engine::payload::Staged;
+use uuid::Uuid;
 
 use crate::auth::{Arrival, Grant};
 use crate::body::Incoming;
@@ -15,6 +17,11 @@ use crate::serve::App;
 use crate::target::{Service, Target};
 use crate::version::Version;
 use crate::wire::encryption;
+
+/// How a client names its request.
+const CLIENT_ID: &str = "x-ms-client-request-id";
+/// Longest such name, in characters.
+const CLIENT_ID_CHARS_MAX: usize = 1024;
 
 /// An authorized request. Only the way of a request makes one, out of a [`Grant`].
 pub struct Call {
@@ -30,6 +37,8 @@ pub struct Call {
     pub version: Version,
     /// Who asks.
     pub grant: Grant,
+    /// The number of the request.
+    pub request_id: Uuid,
     /// What is asked for.
     pub operation: &'static Operation,
     /// How it came: for authorizing what it refers to.
@@ -41,6 +50,16 @@ pub struct Call {
 }
 
 impl Call {
+    /// The blob that is addressed, and which request is about it.
+    ///
+    /// Refuses as [`Target::blob`].
+    pub fn on(&self) -> Result<OnBlob, Problem> {
+        let client = self.fields.headers().get(CLIENT_ID).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let client = client.chars().take(CLIENT_ID_CHARS_MAX).collect();
+        let request = Some(Requested { id: self.request_id, client });
+        Ok(OnBlob { request, ..OnBlob::at(self.target.blob()?) })
+    }
+
     /// Stores the body, byte by byte as it comes, and checks it against the digests that the client sent; of a
     /// structured body, the content. Dropped unused, what was stored is given back. `md5`: whether the MD5 is wanted
     /// though the client sent none. Under the customer's key, if the request brings one.

@@ -37,6 +37,7 @@ codes! {
     AccessTierNotSupportedForBlobType 400 "The access tier is not supported for this blob type.";
     AppendPositionConditionNotMet 412 "The append position condition specified was not met.";
     AtomFormatNotSupported 415 "Atom format is not supported.";
+    AccountRequiresHttps 400 "The account being accessed does not support http.";
     AuthenticationFailed 403 "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly, including the signature.";
     AuthorizationFailure 403 "This request is not authorized to perform this operation.";
     AuthorizationPermissionMismatch 403 "This request is not authorized to perform this operation using this permission.";
@@ -75,6 +76,10 @@ codes! {
     EntityAlreadyExists 409 "The specified entity already exists.";
     EntityTooLarge 400 "The entity is larger than the maximum size permitted.";
     ErrorProcessingQueryExpression 400 "The query expression cannot be processed.";
+    IncrementalCopyBlobMismatch 409 "The specified source blob is different than the copy source of the existing incremental copy blob.";
+    IncrementalCopyOfEarlierVersionSnapshotNotAllowed 409 "The specified snapshot is earlier than the last snapshot copied into the incremental copy blob.";
+    IncrementalCopySourceMustBeSnapshot 409 "The source for incremental copy request must be a snapshot.";
+    InfiniteLeaseDurationRequired 412 "The lease ID matched, but the specified lease must be an infinite-duration lease.";
     ImmutabilityPolicyDeleteOnLockedPolicy 409 "A locked immutability policy cannot be deleted.";
     InfiniteLeaseDurationRequired 412 "The lease ID matched, but the specified lease must be an infinite-duration lease.";
     InsufficientAccountPermissions 403 "The account being accessed does not have sufficient permissions to execute this operation.";
@@ -133,6 +138,7 @@ codes! {
     NoAuthenticationInformation 401 "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.";
     NoPendingCopyOperation 409 "There is currently no pending copy operation.";
     NotImplemented 501 "The requested operation is not implemented on the specified resource.";
+    OperationNotAllowedOnIncrementalCopyBlob 409 "The specified operation is not allowed on an incremental copy blob.";
     OperationNotAllowedOnRootBlob 403 "The specified operation is not allowed on root blob.";
     OperationTimedOut 500 "The operation could not be completed within the permitted time.";
     OutOfRangeInput 400 "One of the request inputs is out of range.";
@@ -160,6 +166,7 @@ codes! {
     SourceConditionNotMet 412 "The source condition specified using HTTP conditional header(s) is not met.";
     TableAlreadyExists 409 "The table specified already exists.";
     TableNotFound 404 "The table specified does not exist.";
+    SystemInUse 409 "This blob is in use by the system.";
     TargetConditionNotMet 412 "The target condition specified using HTTP conditional header(s) is not met.";
     TooManyProperties 400 "The entity contains more properties than allowed.";
     UnauthorizedBlobOverwrite 403 "This request is not authorized to perform blob overwrites.";
@@ -246,6 +253,10 @@ impl From<Refusal> for Code {
             }
             Refusal::SourceConditionFailed => Self::SourceConditionNotMet,
             Refusal::SourceKindMismatch => Self::InvalidSourceBlobType,
+            Refusal::SourceNotSnapshot => Self::IncrementalCopySourceMustBeSnapshot,
+            Refusal::SourceDiffers => Self::IncrementalCopyBlobMismatch,
+            Refusal::SourceEarlier => Self::IncrementalCopyOfEarlierVersionSnapshotNotAllowed,
+            Refusal::IncrementalTarget => Self::OperationNotAllowedOnIncrementalCopyBlob,
             Refusal::CopyPending => Self::PendingCopyOperation,
             Refusal::NoCopyPending => Self::NoPendingCopyOperation,
             Refusal::CopyIdMismatch => Self::CopyIdMismatch,

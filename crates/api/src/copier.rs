@@ -160,7 +160,7 @@ async fn open(remote: &Remote, copy: &Pending) -> Result<Reading, Problem> {
         _ if copy.done > 0 => return Err(changed()),
         _ => {}
     }
-    let ask = Ask { uri, authorization: None, conditions };
+    let ask = Ask { uri, authorization: None, conditions, key: HeaderMap::new() };
     let reading = remote.read(ask, (copy.done > 0).then_some(RangeRequest { first: copy.done, last: None })).await?;
     if reading.described.length != copy.total {
         return Err(changed());

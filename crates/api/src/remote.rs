@@ -31,6 +31,8 @@ const TAGS_BYTES_MAX: usize = 64 * 1024;
 const ATTEMPTS_MAX: u32 = 4;
 /// How long the first new attempt waits; each further one waits twice as long.
 const PAUSE: Duration = Duration::from_millis(200);
+/// What is said of a source that does not answer in time.
+const LATE: &str = "Could not verify the copy source within the specified time.";
 /// The version of the protocol that sources are asked in.
 const VERSION: &str = "2024-11-04";
 
@@ -87,6 +89,8 @@ pub struct Ask {
     pub authorization: Option<HeaderValue>,
     /// Conditions.
     pub conditions: HeaderMap,
+    /// The headers that bring the key which it is stored under.
+    pub key: HeaderMap,
 }
 
 /// What a server says about a blob.
@@ -120,6 +124,7 @@ impl Remote {
     /// for a part that begins behind its end.
     pub async fn read(&self, ask: Ask, range: Option<RangeRequest>) -> Result<Reading, Problem> {
         let mut headers = ask.conditions.clone();
+        headers.extend(ask.key.clone());
         if let Some(range) = range {
             headers.insert(RANGE, range_value(range));
         }
@@ -169,34 +174,80 @@ impl Remote {
         }
     }
 
-    async fn send(&self, ask: &Ask, method: Method, headers: HeaderMap) -> Result<http::Response<Incoming>, Problem> {
-        let mut request = Request::new(Empty::new());
-        *request.method_mut() = method;
-        *request.uri_mut() = ask.uri.clone();
-        *request.headers_mut() = headers;
-        let headers = request.headers_mut();
-        headers.insert("x-ms-version", HeaderValue::from_static(VERSION));
-        if let Some(host) = ask.uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok()) {
-            headers.insert(HOST, host);
+    /// The document at `address`, at most `bytes_max` bytes; or what is wrong with it.
+    pub(crate) async fn document(&self, address: &Uri, bytes_max: usize) -> Result<Bytes, String> {
+        let answer = self.request(Method::GET, address, HeaderMap::new()).await;
+        let answer = answer.map_err(|unreached| match unreached {
+            Unreached::NoCertificates => "no certificates were found on this machine".to_owned(),
+            Unreached::Broken | Unreached::Late => format!("{address} was not reached"),
+        })?;
+        let (head, body) = answer.into_parts();
+        if head.status != StatusCode::OK {
+            return Err(format!("{address} answers {}", head.status));
         }
+        match tokio::time::timeout(IDLE_MAX, Limited::new(body, bytes_max).collect()).await {
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+            _ => Err(format!("{address} does not answer to the end, or more than {bytes_max} bytes")),
+        }
+    }
+
+    async fn send(
+        &self,
+        ask: &Ask,
+        method: Method,
+        mut headers: HeaderMap,
+    ) -> Result<http::Response<Incoming>, Problem> {
+        headers.insert("x-ms-version", HeaderValue::from_static(VERSION));
         if let Some(authorization) = &ask.authorization {
             headers.insert(AUTHORIZATION, authorization.clone());
         }
-        let sent = if ask.uri.scheme_str() == Some("https") {
-            let Some(tls) = self.tls.get_or_init(tls) else {
-                return Err(unverified(StatusCode::INTERNAL_SERVER_ERROR, "This server has no certificates."));
-            };
-            tls.request(request)
+        let sent = self.request(method, &ask.uri, headers).await;
+        sent.map_err(|unreached| unverified(StatusCode::INTERNAL_SERVER_ERROR, unreached.message()))
+    }
+
+    async fn request(
+        &self,
+        method: Method,
+        uri: &Uri,
+        headers: HeaderMap,
+    ) -> Result<http::Response<Incoming>, Unreached> {
+        let mut request = Request::new(Empty::new());
+        *request.method_mut() = method;
+        *request.uri_mut() = uri.clone();
+        *request.headers_mut() = headers;
+        if let Some(host) = uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok()) {
+            request.headers_mut().insert(HOST, host);
+        }
+        let sent = if uri.scheme_str() == Some("https") {
+            self.tls.get_or_init(tls).as_ref().ok_or(Unreached::NoCertificates)?.request(request)
         } else {
             self.plain.request(request)
         };
         match tokio::time::timeout(IDLE_MAX, sent).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => {
-                tracing::debug!(error = &error as &dyn std::error::Error, "a source was not reached");
-                Err(unverified(StatusCode::INTERNAL_SERVER_ERROR, "The server of the source was not reached."))
+                tracing::debug!(error = &error as &dyn std::error::Error, "another server was not reached");
+                Err(Unreached::Broken)
             }
-            Err(_) => Err(late()),
+            Err(_) => Err(Unreached::Late),
+        }
+    }
+}
+
+/// Why there is no answer of another server.
+#[derive(Clone, Copy, Debug)]
+enum Unreached {
+    NoCertificates,
+    Broken,
+    Late,
+}
+
+impl Unreached {
+    const fn message(self) -> &'static str {
+        match self {
+            Self::NoCertificates => "This server has no certificates.",
+            Self::Broken => "The server of the source was not reached.",
+            Self::Late => LATE,
         }
     }
 }
@@ -256,7 +307,7 @@ impl Reading {
         let Some(etag) = self.described.etag.clone().filter(|_| self.described.version().is_some()) else {
             return Err(broken());
         };
-        let mut headers = HeaderMap::new();
+        let mut headers = self.ask.key.clone();
         headers.insert(IF_MATCH, etag);
         headers.insert(RANGE, range_value(RangeRequest { first: self.at, last: Some(self.end - 1) }));
         self.body = None;
@@ -331,7 +382,7 @@ pub(crate) fn unverified(status: StatusCode, message: &str) -> Problem {
 }
 
 fn late() -> Problem {
-    unverified(StatusCode::INTERNAL_SERVER_ERROR, "Could not verify the copy source within the specified time.")
+    unverified(StatusCode::INTERNAL_SERVER_ERROR, LATE)
 }
 
 fn broken() -> Problem {

@@ -8,6 +8,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use http::{HeaderMap, Method};
 use lazuli_engine::Engine;
 use lazuli_engine::clock::Clock;
+use lazuli_engine::names::ContainerName;
 use tracing::Instrument;
 use warp::reply::Response;
 use warp::{Filter, Rejection};
@@ -18,6 +19,7 @@ use crate::auth::{self, Arrival, Asked, Peer};
 use crate::blob;
 use crate::body::{Chunks, Incoming, drained};
 use crate::call::Call;
+use crate::code::Code;
 use crate::cors::Cors;
 use crate::error::Problem;
 use crate::fields::Fields;
@@ -29,7 +31,7 @@ use crate::route::{self, Route, Verb};
 use crate::service;
 use crate::stamp::Stamp;
 use crate::table::{self, method};
-use crate::target::{Front, Level, Service, Target};
+use crate::target::{Front, Level, Resource, Service, Target};
 use crate::version::{VERSION_HEADER, Version};
 use crate::website;
 use crate::wire::{encryption, structured};
@@ -173,6 +175,9 @@ async fn carry_out(app: &Arc<App>, routed: Routed, stamp: &Stamp) -> Result<Answ
     if let Some(scope) = grant.encryption_scope().filter(|_| is_write) {
         fields.demand(ENCRYPTION_SCOPE, scope)?;
     }
+    if is_write && operation.needs != Permission::Read {
+        refuse_feed(&target)?;
+    }
     let sight = reads_blob(&target, operation, &fields).then(|| grant.sight());
 
     check_timeout(&fields)?;
@@ -190,7 +195,8 @@ async fn carry_out(app: &Arc<App>, routed: Routed, stamp: &Stamp) -> Result<Answ
         path_style_only: app.options.path_style_only,
     };
     let (engine, app) = (app.engine.clone(), Arc::clone(app));
-    let call = Call { engine, service, target, fields, version, grant, operation, arrival, app, body };
+    let request_id = stamp.request_id;
+    let call = Call { engine, service, target, fields, version, grant, request_id, operation, arrival, app, body };
     // Clients take an answer that does not repeat the header for one of a service that did not check.
     let answer = (operation.run)(call).await?.header_opt(structured::BODY, structured);
     let answer = encryption.into_iter().fold(answer, |answer, (name, value)| answer.header(name, value));
@@ -204,6 +210,18 @@ async fn carry_out(app: &Arc<App>, routed: Routed, stamp: &Stamp) -> Result<Answ
 fn reads_blob(target: &Target, operation: &Operation, fields: &Fields) -> bool {
     let whole = fields.query_opt("comp").is_none() && fields.query_opt("restype").is_none();
     whole && target.level() == Level::Blob && operation.needs == Permission::Read
+}
+
+/// The files of the change feed are written by the server alone.
+///
+/// Refuses `SystemInUse`.
+fn refuse_feed(target: &Target) -> Result<(), Problem> {
+    match &target.resource {
+        Resource::Blob(container, _) if *container == ContainerName::change_feed() => {
+            Err(Problem::new(Code::SystemInUse))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The routes of a service.

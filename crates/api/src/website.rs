@@ -46,7 +46,7 @@ pub(crate) async fn answer(app: &App, request: Request, stamp: &mut Stamp) -> An
 }
 
 async fn page(app: &App, request: Request) -> Result<Answer, Problem> {
-    let Request { method, raw_path, raw_query, headers, case, chunks, .. } = request;
+    let Request { method, raw_path, raw_query, headers, case, peer, chunks } = request;
     let _unread = drained(chunks, &headers);
     if !matches!(method, Method::GET | Method::HEAD) {
         return Err(Problem::new(Code::UnsupportedHttpVerb).with_header("allow", "GET, HEAD"));
@@ -54,9 +54,7 @@ async fn page(app: &App, request: Request) -> Result<Answer, Problem> {
     let fields = Fields::parse(headers, raw_query.as_deref(), case)?;
     let host = if app.options.path_style_only { None } else { fields.header_opt("host")? };
     let (account, path) = address(host, &raw_path)?;
-    if app.accounts.get(&account).is_none() {
-        return Err(not_found());
-    }
+    app.accounts.get(&account).ok_or_else(not_found)?.rules().check_encrypted(peer)?;
     let site = Site { website: crate::service::properties(&app.engine, &account, Service::Blob)?.website, account };
     if !site.website.enabled {
         return Err(not_found());

@@ -229,6 +229,7 @@ impl Engine {
     /// Replaces what the accounts' owners decided, for every operation that begins from now on.
     pub fn set_policies(&self, policies: Policies) {
         *self.shared.policies.write() = policies;
+        self.shared.clockwork.expect_leftovers();
     }
 
     /// What the owner of `account` decided.

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+pub mod avro;
 pub mod blob;
 pub mod clock;
 mod clockwork;

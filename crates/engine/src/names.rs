@@ -102,6 +102,11 @@ impl ContainerName {
         Self("$web".into())
     }
 
+    /// The container of the change feed.
+    pub fn change_feed() -> Self {
+        Self("$blobchangefeed".into())
+    }
+
     /// Whether listings leave it out unless they are asked for the system's containers. The service's own description
     /// says so of every name that begins with a dollar sign but `$root`, which clients make as any other.
     pub fn is_system(&self) -> bool {

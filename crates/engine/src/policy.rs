@@ -84,6 +84,11 @@ impl Policies {
         self
     }
 
+    /// The accounts whose changes are recorded.
+    pub(crate) fn with_change_feed(&self) -> Vec<AccountName> {
+        self.0.iter().filter(|(_, policy)| policy.change_feed).map(|(account, _)| account.clone()).collect()
+    }
+
     /// The policy of `account`.
     pub(crate) fn of(&self, account: &AccountName) -> Arc<AccountPolicy> {
         self.0.get(account).cloned().unwrap_or_default()

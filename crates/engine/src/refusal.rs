@@ -155,6 +155,14 @@ pub enum Refusal {
     SourceKindMismatch,
     /// The source of a copy is larger than the operation copies.
     SourceTooLarge,
+    /// The source of an incremental copy is not a snapshot.
+    SourceNotSnapshot,
+    /// The target of an incremental copy follows another blob, or none.
+    SourceDiffers,
+    /// The source of an incremental copy is not newer than the last one.
+    SourceEarlier,
+    /// Only incremental copies write the blob, and only its snapshots are read.
+    IncrementalTarget,
     /// A copy into the blob is under way.
     CopyPending,
     /// No copy into the blob is under way.

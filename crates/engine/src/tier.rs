@@ -3,6 +3,7 @@
 //! A tier changes what Azure charges and promises; here it changes what clients see, and that an archived blob cannot
 //! be read. A rehydration is an instant: what is asked later than that finds the blob in its new tier.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -91,6 +92,20 @@ impl Tier {
                 Err(Refusal::TierNotForKind)
             }
             (Self::Hot | Self::Cool | Self::Cold | Self::Archive | Self::Smart, BlobKind::Block) => Ok(()),
+        }
+    }
+}
+
+/// The service's name of it.
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hot => f.write_str("Hot"),
+            Self::Cool => f.write_str("Cool"),
+            Self::Cold => f.write_str("Cold"),
+            Self::Archive => f.write_str("Archive"),
+            Self::Smart => f.write_str("Smart"),
+            Self::Premium(number) => write!(f, "P{number}"),
         }
     }
 }

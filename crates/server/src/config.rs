@@ -3,6 +3,7 @@
 mod account;
 mod oauth;
 mod print;
+mod tls;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -19,8 +20,10 @@ use serde::{Deserialize, Serialize};
 use account::AccountTable;
 use oauth::{OAuth, OAuthMode};
 pub(crate) use print::print;
+use tls::TlsTable;
 
 use crate::start::StartError;
+use crate::tls::CertificateFiles;
 
 /// Where the file is looked for if none is named.
 const DEFAULT_FILE: &str = "config/lazuli.toml";
@@ -101,6 +104,27 @@ pub(crate) struct Flags {
     /// hosts such as account.web.localhost
     #[arg(long = "webPort", visible_alias = "web-port", env = "LAZULI_WEB_PORT", value_name = "PORT")]
     web_port: Option<u16>,
+    /// Certificate for https, and those that vouch for it: a file in PEM, or in PFX with its key inside
+    #[arg(long, env = "LAZULI_CERT", value_name = "FILE")]
+    cert: Option<PathBuf>,
+    /// Key of the certificate, in PEM [default: the certificate's file has it]
+    #[arg(long, env = "LAZULI_KEY", value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// Password of a certificate in PFX
+    #[arg(long, env = "LAZULI_PWD", hide_env_values = true, value_name = "PASSWORD")]
+    pwd: Option<String>,
+    /// Whether what is not encrypted is refused; if not, http and https are taken at the same ports [default: true with
+    /// a certificate]
+    #[arg(
+        long = "https-only",
+        visible_alias = "httpsOnly",
+        env = "LAZULI_HTTPS_ONLY",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    https_only: Option<bool>,
     /// MiB of rows kept in memory; the process uses up to four times as much [default: 64]
     #[arg(long = "cache-mib", env = "LAZULI_CACHE_MIB", value_name = "MIB")]
     cache_mib: Option<u64>,
@@ -170,6 +194,7 @@ struct File {
     queue: Endpoint,
     table: Endpoint,
     web: Endpoint,
+    tls: TlsTable,
     cache_mib: Option<u64>,
     reserve_mib: Option<u64>,
     connections_max: Option<usize>,
@@ -237,13 +262,25 @@ pub(crate) struct Config {
     pub(crate) log_file: Option<PathBuf>,
     pub(crate) strict_versions: bool,
     pub(crate) path_style_only: bool,
+    /// The certificate; without one nothing is encrypted.
+    pub(crate) certificate: Option<CertificateFiles>,
     pub(crate) accounts: Accounts,
     pub(crate) policies: Policies,
     /// What the file says of accounts, to be shown.
     account_tables: BTreeMap<String, AccountTable>,
     /// How tokens are checked, to be shown.
     oauth: OAuth,
-    /// The files that say who may come in.
+    /// What the certificate's files are, to be shown.
+    tls: TlsTable,
+    /// The files that say who may come in, and how.
+    pub(crate) watched: Vec<PathBuf>,
+}
+
+/// What may be another while the server runs.
+pub(crate) struct Reloaded {
+    pub(crate) accounts: Accounts,
+    pub(crate) certificate: Option<CertificateFiles>,
+    /// The files that say so.
     pub(crate) watched: Vec<PathBuf>,
 }
 
@@ -251,7 +288,8 @@ impl Config {
     /// Puts together what flags, environment and file say.
     pub(crate) fn load(flags: &Flags) -> Result<Self, StartError> {
         let file = read_file(flags.config.as_deref())?;
-        let Admitted { accounts, development, oauth } = admitted(flags, &file)?;
+        let Admitted { accounts, development, oauth, tls } = admitted(flags, &file)?;
+        let certificate = tls.files()?;
         let policies = account::policies(&file.accounts, &accounts)?;
         let idle = flags.idle_timeout.or(file.idle_timeout).unwrap_or(120);
         let listen = endpoints(flags, [file.blob, file.queue, file.table, file.web], idle);
@@ -281,14 +319,22 @@ impl Config {
             accounts,
             policies,
             account_tables: file.accounts,
-            watched: watched(flags, &oauth),
+            watched: watched(flags, &oauth, certificate.as_ref()),
             oauth,
+            tls,
+            certificate,
         })
     }
 
-    /// Reads again who may come in: what the files say now. Nothing else changes while the server runs.
-    pub(crate) fn reload(flags: &Flags) -> Result<Accounts, StartError> {
-        Ok(admitted(flags, &read_file(flags.config.as_deref())?)?.accounts)
+    /// Reads again who may come in, and with what certificate: what the files say now. Nothing else changes while the
+    /// server runs; not either whether it has a certificate at all, which `encrypted` says.
+    pub(crate) fn reload(flags: &Flags, encrypted: bool) -> Result<Reloaded, StartError> {
+        let Admitted { accounts, oauth, tls, .. } = admitted(flags, &read_file(flags.config.as_deref())?)?;
+        let certificate = tls.files()?;
+        if certificate.is_some() != encrypted {
+            return Err(StartError::new("only a restart begins or ends to encrypt"));
+        }
+        Ok(Reloaded { accounts, watched: watched(flags, &oauth, certificate.as_ref()), certificate })
     }
 }
 
@@ -298,6 +344,7 @@ struct Admitted {
     /// Whether the development account is among them with the key that everybody knows.
     development: bool,
     oauth: OAuth,
+    tls: TlsTable,
 }
 
 fn admitted(flags: &Flags, file: &File) -> Result<Admitted, StartError> {
@@ -307,13 +354,15 @@ fn admitted(flags: &Flags, file: &File) -> Result<Admitted, StartError> {
         Some(issuer) => accounts.trusting(issuer),
         None => accounts,
     };
-    Ok(Admitted { accounts, development, oauth })
+    let tls = file.tls.clone().overridden(flags);
+    Ok(Admitted { accounts: tls.close(accounts)?, development, oauth, tls })
 }
 
-/// The files that say who may come in.
-fn watched(flags: &Flags, oauth: &OAuth) -> Vec<PathBuf> {
+/// The files that say who may come in, and how.
+fn watched(flags: &Flags, oauth: &OAuth, certificate: Option<&CertificateFiles>) -> Vec<PathBuf> {
     let own = flags.config.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_FILE));
-    std::iter::once(own).chain(oauth.file().cloned()).collect()
+    let certificate = certificate.into_iter().flat_map(CertificateFiles::paths);
+    std::iter::once(own).chain(oauth.file()).chain(certificate.cloned()).collect()
 }
 
 fn read_file(named: Option<&std::path::Path>) -> Result<File, StartError> {

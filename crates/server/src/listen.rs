@@ -1,36 +1,34 @@
 //! The accept loop: one per service, with the limits that `warp::serve` doesn't offer.
 
+use std::convert::Infallible;
+use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Uri};
-use hyper::server::conn::http1;
-use hyper::service::{Service as _, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper::service::Service;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use lazuli_api::auth::Peer;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use warp::Filter;
 
-use crate::head::{Cased, Cases, Tap};
-use crate::patience::Patient;
+use crate::connection::Reception;
+use crate::tls::Tls;
 
-/// Header fields of a request. Azure allows far fewer; a metadata-laden blob has some dozens.
-const HEADERS_MAX: usize = 200;
-/// Bytes that hyper buffers of a connection, and so the longest head.
-const BUFFER_BYTES_MAX: usize = 256 * 1024;
 /// How long the loop rests if the system has no socket to give (descriptors or memory are used up).
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
 /// What a connection may take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// How long the head of a request may take, and how long a connection may stay open between two requests.
+    /// How long the head of a request may take, or to agree on the encryption; and how long a connection may stay open
+    /// between two requests.
     pub(crate) head: Duration,
     /// How long a connection may go without a byte in either direction while a body is on its way.
     pub(crate) idle: Duration,
@@ -66,13 +64,15 @@ impl Door {
         self.address
     }
 
-    /// Serves `filter` until `stop` says so and what had begun has ended, or its time is up.
+    /// Serves `filter` until `stop` says so and what had begun has ended, or its time is up; also encrypted, if there is
+    /// a certificate.
     ///
     /// A connection is accepted only once one of `places` is free; until then it waits in the system's queue.
     pub(crate) fn serve<F>(
         self,
         filter: F,
         limits: Limits,
+        tls: Option<Tls>,
         places: Arc<Semaphore>,
         stop: watch::Receiver<bool>,
     ) -> JoinHandle<()>
@@ -81,22 +81,22 @@ impl Door {
         F::Extract: warp::Reply,
         F::Future: Send,
     {
-        tokio::spawn(self.accept(filter, limits, places, stop))
+        let service = TowerToHyperService::new(warp::service(filter));
+        tokio::spawn(self.accept(Reception::new(service, limits, tls), limits.drain, places, stop))
     }
 
-    async fn accept<F>(self, filter: F, limits: Limits, places: Arc<Semaphore>, mut stop: watch::Receiver<bool>)
-    where
-        F: Filter<Error = warp::Rejection> + Clone + Send + Sync + 'static,
-        F::Extract: warp::Reply,
-        F::Future: Send,
+    async fn accept<S, B>(
+        self,
+        reception: Reception<S>,
+        drain_max: Duration,
+        places: Arc<Semaphore>,
+        mut stop: watch::Receiver<bool>,
+    ) where
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + Sync + 'static,
+        S::Future: Send + 'static,
+        B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
     {
-        let mut http = http1::Builder::new();
-        http.timer(TokioTimer::new())
-            .header_read_timeout(limits.head)
-            .max_headers(HEADERS_MAX)
-            .max_buf_size(BUFFER_BYTES_MAX)
-            // A client may close its sending side and still wait for the answer.
-            .half_close(true);
+        let reception = Arc::new(reception);
         let drain = GracefulShutdown::new();
         loop {
             let admitted = async {
@@ -108,37 +108,17 @@ impl Door {
                 _ = stop.wait_for(|&stop| stop) => break,
             };
             let Some(socket) = usable(accepted).await else { continue };
-            let cases = Cases::default();
-            let inner = TowerToHyperService::new(warp::service(filter.clone()));
-            let peer = socket.peer_addr().map_or_else(|_| Peer::default(), |address| Peer::at(address.ip(), false));
-            let with_peer = move |mut request: Request<_>| {
-                request.extensions_mut().insert(peer);
-                inner.call(with_path(request))
-            };
-            let service = Cased::new(service_fn(with_peer), cases.clone());
-            let socket = Tap::new(Patient::new(socket, limits.idle), cases);
-            let connection = drain.watch(http.serve_connection(TokioIo::new(socket), service));
+            let (reception, watcher, stop) = (Arc::clone(&reception), drain.watcher(), stop.clone());
             tokio::spawn(async move {
-                if let Err(error) = connection.await {
-                    tracing::debug!(error = &error as &dyn std::error::Error, "a connection broke");
-                }
+                reception.receive(socket, watcher, stop).await;
                 drop(place);
             });
         }
         drop(self.listener);
-        if tokio::time::timeout(limits.drain, drain.shutdown()).await.is_err() {
-            tracing::warn!("requests still running after {} s are cut off", limits.drain.as_secs());
+        if tokio::time::timeout(drain_max, drain.shutdown()).await.is_err() {
+            tracing::warn!("requests still running after {} s are cut off", drain_max.as_secs());
         }
     }
-}
-
-/// The request, with a path whatever its first line says: warp panics on one that names nothing but a host and a port,
-/// as `CONNECT` does. No service is at `*`, so that it is refused as any other address that is none.
-fn with_path<B>(mut request: Request<B>) -> Request<B> {
-    if request.uri().path_and_query().is_none() {
-        *request.uri_mut() = Uri::from_static("*");
-    }
-    request
 }
 
 /// An accepted socket, ready for use; nothing if it broke at once.

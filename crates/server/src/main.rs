@@ -1,12 +1,15 @@
 //! `lazuli`: Azure Storage on one durable node.
 
 mod config;
+mod connection;
 mod head;
 mod listen;
 mod log;
 mod patience;
 mod reload;
 mod start;
+mod tls;
+mod work;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -20,6 +23,7 @@ use tokio::sync::{Semaphore, watch};
 
 use config::{Arguments, Command, Config, ConfigCommand, Flags};
 use listen::Limits;
+use reload::Followed;
 use start::StartError;
 
 /// How long requests under way may go on once the server was asked to stop.
@@ -56,9 +60,14 @@ async fn run(flags: Flags) -> Result<(), StartError> {
     let mut terminate = signal(SignalKind::terminate()).map_err(handlers)?;
     let hangup = signal(SignalKind::hangup()).map_err(handlers)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(handlers)?;
-    let watched = config.watched.clone();
+    let (watched, files) = (config.watched.clone(), config.certificate.clone());
     let started = start::start(config).await?;
-    tokio::spawn(reload::follow(flags, watched, started.app.accounts.clone(), hangup));
+    let tls = started.tls;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    // Clients that have no token do not wait for that.
+    tokio::spawn(reload::fetch_keys(started.app.accounts.clone()));
+    let (accounts, certificate) = (started.app.accounts.clone(), tls.clone().zip(files));
+    tokio::spawn(Followed { flags, watched, accounts, certificate }.follow(hangup));
 
     let (stop, stopped) = watch::channel(false);
     let mut ready = Vec::new();
@@ -68,14 +77,14 @@ async fn run(flags: Flags) -> Result<(), StartError> {
         let filter = serve::filter(started.app.clone(), bound.front);
         let places = Arc::new(Semaphore::new(connections_max));
         let limits = Limits { head: bound.keep_alive, ..limits };
-        services.push(bound.door.serve(filter, limits, places, stopped.clone()));
+        services.push(bound.door.serve(filter, limits, tls.clone(), places, stopped.clone()));
     }
     // Tools of the field wait for exactly these lines, in this order, also when nothing else is to be said.
     for (name, host, port) in &ready {
-        say(&format!("Azurite {name} service is starting at http://{host}:{port}"));
+        say(&format!("Azurite {name} service is starting at {scheme}://{host}:{port}"));
     }
     for (name, host, port) in &ready {
-        say(&format!("Azurite {name} service is successfully listening at http://{host}:{port}"));
+        say(&format!("Azurite {name} service is successfully listening at {scheme}://{host}:{port}"));
     }
 
     tokio::select! {

@@ -8,6 +8,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+use crate::work::Work;
+
 /// A socket that fails with `TimedOut` once it is waited for and no byte has moved in either direction for a while.
 pub(crate) struct Patient<IO> {
     io: IO,
@@ -15,12 +17,20 @@ pub(crate) struct Patient<IO> {
     moved: Instant,
     /// Set behind, not with, each byte: it is only looked at when there is nothing else to do.
     alarm: Pin<Box<Sleep>>,
+    /// What the other side has to wait for.
+    work: Work,
 }
 
 impl<IO> Patient<IO> {
     /// `io`, given up after `idle` without a byte.
     pub(crate) fn new(io: IO, idle: Duration) -> Self {
-        Self { io, idle, moved: Instant::now(), alarm: Box::pin(tokio::time::sleep(idle)) }
+        let alarm = Box::pin(tokio::time::sleep(idle));
+        Self { io, idle, moved: Instant::now(), alarm, work: Work::default() }
+    }
+
+    /// The same, but not given up while `work` is unanswered.
+    pub(crate) fn excused_by(self, work: Work) -> Self {
+        Self { work, ..self }
     }
 
     /// What `answer` means for the patience: a moved byte renews it, waiting uses it up.
@@ -31,6 +41,9 @@ impl<IO> Patient<IO> {
         }
         loop {
             ready!(self.alarm.as_mut().poll(cx));
+            if self.work.is_unanswered() {
+                self.moved = Instant::now();
+            }
             let end = self.moved + self.idle;
             if end <= Instant::now() {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
@@ -96,5 +109,20 @@ mod tests {
         let start = Instant::now();
         assert_eq!(patient.read_u8().await.unwrap_err().kind(), io::ErrorKind::TimedOut);
         assert_eq!(start.elapsed().as_secs(), 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_is_given_up_who_waits_for_the_server() {
+        let (_client, server) = duplex(8);
+        let work = Work::default();
+        let mut patient = Patient::new(server, Duration::from_secs(10)).excused_by(work.clone());
+        let (start, unanswered) = (Instant::now(), work.begin());
+        let answered = async {
+            tokio::time::sleep(Duration::from_secs(25)).await;
+            drop(unanswered);
+        };
+        let (read, ()) = tokio::join!(patient.read_u8(), answered);
+        assert_eq!(read.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(start.elapsed().as_secs(), 30);
     }
 }

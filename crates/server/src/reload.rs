@@ -1,4 +1,5 @@
-//! Who may come in, while the server runs: accounts and roles follow their files without a restart.
+//! Who may come in, and how, while the server runs: accounts, roles and the certificate follow their files without a
+//! restart.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -7,35 +8,74 @@ use lazuli_api::auth::accounts::Accounts;
 use tokio::signal::unix::Signal;
 use tokio::time::MissedTickBehavior;
 
-use crate::config::{Config, Flags};
+use crate::config::{Config, Flags, Reloaded};
+use crate::tls::{CertificateFiles, Tls};
 
 /// How often files are looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Reads who may come in again whenever one of the `watched` files is another one, or `hangup` comes. Files with a fault
-/// change nothing: they are named in the log.
-pub(crate) async fn follow(flags: Flags, watched: Vec<PathBuf>, accounts: Accounts, mut hangup: Signal) {
-    let mut ticks = tokio::time::interval(INTERVAL);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut seen = states(&watched);
-    loop {
-        tokio::select! {
-            _ = ticks.tick() => {
-                let now = states(&watched);
-                if now == seen {
-                    continue;
+/// What is read again.
+pub(crate) struct Followed {
+    /// Says where everything lies.
+    pub(crate) flags: Flags,
+    /// The files that say who may come in, and how.
+    pub(crate) watched: Vec<PathBuf>,
+    pub(crate) accounts: Accounts,
+    /// The certificate, and where it lies.
+    pub(crate) certificate: Option<(Tls, CertificateFiles)>,
+}
+
+impl Followed {
+    /// Reads again whenever one of the watched files is another one, or `hangup` comes. Files with a fault change
+    /// nothing: they are named in the log. Connections that are open go on as they began.
+    pub(crate) async fn follow(mut self, mut hangup: Signal) {
+        let mut ticks = tokio::time::interval(INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut seen = states(&self.watched);
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {
+                    if states(&self.watched) == seen {
+                        continue;
+                    }
                 }
-                seen = now;
+                Some(()) = hangup.recv() => {}
             }
-            Some(()) = hangup.recv() => seen = states(&watched),
+            let now = states(&self.watched);
+            let watched = self.watched.clone();
+            self.reload();
+            // What changed while it was read is read once more.
+            seen = if self.watched == watched { now } else { states(&self.watched) };
         }
-        match Config::reload(&flags) {
-            Ok(others) => {
-                accounts.replace(&others);
+    }
+
+    fn reload(&mut self) {
+        match Config::reload(&self.flags, self.certificate.is_some()) {
+            Ok(Reloaded { accounts, certificate, watched }) => {
+                self.accounts.replace(&accounts);
+                self.watched = watched;
+                if let (Some((_, files)), Some(others)) = (&mut self.certificate, certificate) {
+                    *files = others;
+                }
+                tokio::spawn(fetch_keys(self.accounts.clone()));
                 tracing::info!("accounts and roles were read again");
             }
             Err(error) => tracing::error!(%error, "accounts and roles stay as they are"),
         }
+        // A fault in what was said of accounts does not keep the certificate from being renewed.
+        let Some((tls, files)) = &self.certificate else { return };
+        // A password takes its time.
+        match tokio::task::block_in_place(|| tls.replace(files)) {
+            Ok(()) => tracing::info!("the certificate was read again"),
+            Err(error) => tracing::error!(%error, "the certificate stays as it is"),
+        }
+    }
+}
+
+/// Fetches the keys of tokens, if their issuer publishes them, before the first token comes.
+pub(crate) async fn fetch_keys(accounts: Accounts) {
+    if let Some(issuer) = accounts.issuer() {
+        issuer.prepare().await;
     }
 }
 

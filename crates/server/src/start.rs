@@ -16,6 +16,7 @@ use lazuli_server::sync_override;
 
 use crate::config::{Config, Durability, Listen};
 use crate::listen::Door;
+use crate::tls::Tls;
 
 /// Why the server does not start: one line for whoever started it.
 #[derive(Debug)]
@@ -49,12 +50,15 @@ pub(crate) struct Started {
     /// Carries copies on as long as it is held.
     _copier: Copier,
     pub(crate) bound: Vec<Bound>,
+    /// The certificate; without one nothing is encrypted.
+    pub(crate) tls: Option<Tls>,
     /// Held as long as the process uses the data directory.
     _lock: Option<File>,
 }
 
-/// Takes the ports, then the data directory.
+/// Reads the certificate, takes the ports, then the data directory.
 pub(crate) async fn start(config: Config) -> Result<Started, StartError> {
+    let tls = config.certificate.as_ref().map(Tls::load).transpose()?;
     let mut bound = Vec::new();
     for listen in &config.listen {
         bound.push(bind(listen).await?);
@@ -78,7 +82,7 @@ pub(crate) async fn start(config: Config) -> Result<Started, StartError> {
     };
     let app = Arc::new(App { engine, accounts: config.accounts, clock, options, remote: Remote::default() });
     let copier = Copier::start(app.engine.clone(), app.remote.clone());
-    Ok(Started { app, _copier: copier, bound, _lock: lock })
+    Ok(Started { app, _copier: copier, bound, tls, _lock: lock })
 }
 
 async fn bind(listen: &Listen) -> Result<Bound, StartError> {

@@ -8,7 +8,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lazuli_engine::names::AccountName;
 
+use crate::auth::Peer;
 use crate::auth::bearer::Issuer;
+use crate::code::Code;
+use crate::error::Problem;
 
 /// The account that every storage emulator has.
 pub const DEVELOPMENT_ACCOUNT: &str = "devstoreaccount1";
@@ -43,11 +46,20 @@ pub struct Rules {
     pub public_access: bool,
     /// Whether its keys open it, and signatures made with them.
     pub shared_key: bool,
+    /// Whether requests must be encrypted.
+    pub https_only: bool,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { public_access: true, shared_key: true }
+        Self { public_access: true, shared_key: true, https_only: false }
+    }
+}
+
+impl Rules {
+    /// Refuses `AccountRequiresHttps`.
+    pub(crate) fn check_encrypted(self, peer: Peer) -> Result<(), Problem> {
+        if self.https_only && !peer.secure { Err(Problem::new(Code::AccountRequiresHttps)) } else { Ok(()) }
     }
 }
 
@@ -94,6 +106,16 @@ impl Accounts {
         self.changed(|admitted| admitted.issuer = Some(Arc::new(issuer)))
     }
 
+    /// The same accounts, each of them closed to requests that are not encrypted.
+    #[must_use]
+    pub fn over_https_only(self) -> Self {
+        self.changed(|admitted| {
+            for account in admitted.by_name.values_mut() {
+                Arc::make_mut(account).rules.https_only = true;
+            }
+        })
+    }
+
     fn changed(&self, change: impl FnOnce(&mut Admitted)) -> Self {
         let mut admitted = Admitted::clone(&self.current());
         change(&mut admitted);
@@ -115,10 +137,14 @@ impl Accounts {
         self.current().by_name.keys().cloned().collect()
     }
 
-    /// Serves `others` from now on, in place of these.
+    /// Serves `others` from now on, in place of these. Keys of an issuer that were fetched stay.
     pub fn replace(&self, others: &Self) {
-        let others = others.current();
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = others;
+        let mut others = Admitted::clone(&others.current());
+        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(issuer), Some(before)) = (&mut others.issuer, &current.issuer) {
+            *issuer = Arc::new(Issuer::clone(issuer).after(before));
+        }
+        *current = Arc::new(others);
     }
 
     fn current(&self) -> Arc<Admitted> {

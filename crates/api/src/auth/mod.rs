@@ -92,14 +92,15 @@ pub(crate) fn version(fields: &Fields, strict: bool) -> Result<Version, Problem>
 /// Decides whether the request may go on: by its Authorization header, else by the shared access signature in its
 /// query, else as anybody's.
 ///
-/// Refuses `AuthenticationFailed`, `InvalidAuthenticationInfo`, `NoAuthenticationInformation`, `ResourceNotFound` for
-/// an account or container that is not there to be seen, the refusals of [`Grant::check`],
+/// Refuses `AccountRequiresHttps`, `AuthenticationFailed`, `InvalidAuthenticationInfo`, `NoAuthenticationInformation`,
+/// `ResourceNotFound` for an account or container that is not there to be seen, the refusals of [`Grant::check`],
 /// `AuthorizationProtocolMismatch`, `AuthorizationSourceIPMismatch`, and `InsufficientAccountPermissions` for a write
 /// to the secondary endpoint.
 pub(crate) async fn authorize(accounts: &Accounts, engine: &Engine, asked: Asked<'_>) -> Result<Grant, Problem> {
     let Some(account) = accounts.get(&asked.target.account) else {
         return Err(Problem::new(Code::ResourceNotFound));
     };
+    account.rules().check_encrypted(asked.peer)?;
     if asked.needs == Permission::Nothing {
         return Ok(Grant::new(Principal::Anonymous));
     }
@@ -161,7 +162,7 @@ async fn identify(
         Credential::Token(token) => token,
     };
     let issuer = issuer.ok_or_else(bearer::unknown)?;
-    let identity = issuer.verify(token, asked)?;
+    let identity = issuer.verify(token, asked).await?;
     if signature && asked.fields.query_opt("sduoid").is_some() {
         return signed(account, Some(&issuer), Some(&identity), engine, asked).await;
     }

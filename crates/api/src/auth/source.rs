@@ -41,6 +41,8 @@ pub struct Source {
     pub target: Target,
     /// The parameters of the URL, such as `snapshot`, and what else authorizes its reading.
     pub fields: Fields,
+    /// Whether the URL is one of https.
+    secure: bool,
 }
 
 impl Source {
@@ -64,7 +66,7 @@ impl Source {
         let fields = Fields::parse(headers, uri.query(), HeaderCase::default())?;
         let host = (!call.arrival.path_style_only).then_some(authority.as_str());
         let target = Target::parse(Service::Blob, host, uri.path(), &fields)?;
-        Ok(Some(Self { target, fields }))
+        Ok(Some(Self { target, fields, secure: uri.scheme_str() == Some("https") }))
     }
 }
 
@@ -103,6 +105,8 @@ pub async fn authorize_url(call: &Call, source: &Source) -> Result<Grant, Proble
     if !has_own && same_account && matches!(call.grant.principal(), Principal::Owner) {
         return Ok(call.grant.clone());
     }
+    // What must be encrypted came with the request, and would go over the URL.
+    let peer = Peer { secure: arrival.peer.secure && source.secure, ..arrival.peer };
     let asked = Asked {
         service: Service::Blob,
         method: &Method::GET,
@@ -111,7 +115,7 @@ pub async fn authorize_url(call: &Call, source: &Source) -> Result<Grant, Proble
         needs: Permission::Read,
         version: call.version,
         now: arrival.now,
-        peer: arrival.peer,
+        peer,
         strict: arrival.strict,
     };
     auth::authorize(&arrival.accounts, &call.engine, asked).await

@@ -33,7 +33,7 @@ pub(super) fn addressed(call: &Call) -> Result<OnBlob, Problem> {
         part: part::read(&call.fields)?,
         lease: lease::held(&call.fields)?,
         key: encryption::key(&call.fields)?,
-        ..OnBlob::at(call.target.blob()?)
+        ..call.on()?
     })
 }
 

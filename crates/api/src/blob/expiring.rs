@@ -34,7 +34,7 @@ async fn set_expiry(call: Call) -> Result<Answer, Problem> {
         part: part::base(&call.fields)?,
         conditions: condition::none(&call.fields)?,
         lease: lease::held(&call.fields)?,
-        ..OnBlob::at(call.target.blob()?)
+        ..call.on()?
     };
     let set = expiring::set(&call.engine, on, option).await?;
     Ok(etag::onto(Answer::ok(), set.etag))

@@ -2,7 +2,7 @@
 //! shrinks.
 
 use crate::error::Problem;
-use crate::operation::Permission::{Create, Own};
+use crate::operation::Permission::Own;
 use crate::operation::{Body, Operation, Permission};
 use crate::route::{Route, Verb};
 
@@ -16,14 +16,10 @@ macro_rules! missing {
 
 missing! {
     RENAME_CONTAINER "Container_Rename" Own;
-    COPY_INCREMENTAL "PageBlob_CopyIncremental" Create;
 }
 
 /// The routes.
-pub(super) const ROUTES: &[Route] = &[
-    Route::container(PUT, "rename", &[], &RENAME_CONTAINER),
-    Route::blob(PUT, "incrementalcopy", &[], &COPY_INCREMENTAL),
-];
+pub(super) const ROUTES: &[Route] = &[Route::container(PUT, "rename", &[], &RENAME_CONTAINER)];
 
 const fn missing(name: &'static str, needs: Permission) -> Operation {
     Operation {

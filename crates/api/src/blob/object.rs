@@ -52,7 +52,7 @@ pub(super) fn to_read(call: &Call) -> Result<OnBlob, Problem> {
         conditions: condition::read(&call.fields, call.version)?,
         lease: lease::held(&call.fields)?,
         key: encryption::key(&call.fields)?,
-        ..OnBlob::at(call.target.blob()?)
+        ..call.on()?
     })
 }
 
@@ -69,7 +69,7 @@ pub(super) fn to_change(call: &Call) -> Result<OnBlob, Problem> {
         conditions: Conditions { only_new: call.grant.creates_only(), ..condition::write(&call.fields)? },
         lease: lease::held(&call.fields)?,
         key: encryption::key(&call.fields)?,
-        ..OnBlob::at(call.target.blob()?)
+        ..call.on()?
     })
 }
 
@@ -166,7 +166,7 @@ static GET_METADATA: Operation = Operation {
 
 async fn get_metadata(call: Call) -> Result<Answer, Problem> {
     let on = to_read(&call)?;
-    let blob = object::get(&call.engine, on).await?;
+    let blob = object::get_metadata(&call.engine, on).await?;
     Ok(metadata::onto(etag::onto(Answer::ok(), blob.etag), &blob.metadata))
 }
 

@@ -21,7 +21,7 @@ pub(super) const ROUTES: &[Route] = &[
 
 /// The blob, snapshot or version that the call is about.
 fn addressed(call: &Call) -> Result<OnBlob, Problem> {
-    Ok(OnBlob { part: part::read(&call.fields)?, ..OnBlob::at(call.target.blob()?) })
+    Ok(OnBlob { part: part::read(&call.fields)?, ..call.on()? })
 }
 
 /// Set Immutability Policy: <https://learn.microsoft.com/rest/api/storageservices/set-blob-immutability-policy>

@@ -1,7 +1,7 @@
 //! Delete Blob and Undelete Blob. <https://learn.microsoft.com/rest/api/storageservices/delete-blob>
 
+use lazuli_engine::blob::Part;
 use lazuli_engine::blob::removal::{self, Snapshots};
-use lazuli_engine::blob::{OnBlob, Part};
 
 use super::object::to_change;
 use crate::answer::Answer;
@@ -67,6 +67,6 @@ static UNDELETE: Operation = Operation {
 async fn undelete(call: Call) -> Result<Answer, Problem> {
     part::base(&call.fields)?;
     condition::none(&call.fields)?;
-    removal::undelete(&call.engine, OnBlob::at(call.target.blob()?)).await?;
+    removal::undelete(&call.engine, call.on()?).await?;
     Ok(Answer::ok())
 }

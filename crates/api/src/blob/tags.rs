@@ -31,7 +31,7 @@ fn tagged(call: &Call) -> Result<OnBlob, Problem> {
         part: part::read(&call.fields)?,
         conditions: condition::of_tags(&call.fields)?,
         lease: lease::held(&call.fields)?,
-        ..OnBlob::at(call.target.blob()?)
+        ..call.on()?
     })
 }
 

@@ -26,7 +26,7 @@ async fn set_tier(call: Call) -> Result<Answer, Problem> {
         part: part::read(&call.fields)?,
         conditions: condition::tags_only(&call.fields)?,
         lease: lease::held(&call.fields)?,
-        ..OnBlob::at(call.target.blob()?)
+        ..call.on()?
     };
     let set = tiering::set(&call.engine, on, to, high_priority).await?;
     Ok(if set.rehydration.is_some() { Answer::accepted() } else { Answer::ok() })

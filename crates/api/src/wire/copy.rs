@@ -32,6 +32,13 @@ pub fn onto(answer: Answer, copy: Option<&CopyState>) -> Answer {
         .header("x-ms-copy-progress", progress(copy))
         .header_opt("x-ms-copy-completion-time", copy.ended.map(date::rfc1123))
         .header_opt("x-ms-copy-status-description", copy.description.as_deref())
+        .header_opt("x-ms-incremental-copy", copy.incremental.map(|_| "true"))
+        .header_opt("x-ms-copy-destination-snapshot", made(copy))
+}
+
+/// The snapshot that the last incremental copy made.
+fn made(copy: &CopyState) -> Option<String> {
+    copy.incremental.and_then(|last| last.snapshot).map(date::iso8601)
 }
 
 /// The elements of a listing.
@@ -45,8 +52,16 @@ pub fn elements(xml: &mut Writer, copy: Option<&CopyState>) {
     xml.text_opt("CopyStatusDescription", copy.description.as_deref());
 }
 
+/// The elements of a listing that say what an incremental copy has come to.
+pub fn incremental_elements(xml: &mut Writer, copy: Option<&CopyState>) {
+    let Some(copy) = copy.filter(|copy| copy.incremental.is_some()) else { return };
+    xml.text("IncrementalCopy", "true");
+    xml.text_opt("CopyDestinationSnapshot", made(copy).as_deref());
+}
+
 #[cfg(test)]
 mod tests {
+    use lazuli_engine::blob::copying::Incremental;
     use lazuli_engine::clock::Timestamp;
     use uuid::Uuid;
 
@@ -85,5 +100,32 @@ mod tests {
                         </CopyStatusDescription>";
         assert!(text.ends_with(expected), "{text}");
         assert!(onto(Answer::ok(), None).headers.is_empty());
+        let mut xml = Writer::begin();
+        incremental_elements(&mut xml, Some(&failed));
+        assert!(!String::from_utf8(xml.finish()).unwrap().contains("IncrementalCopy"));
+    }
+
+    #[test]
+    fn an_incremental_copy_names_the_snapshot_that_it_made() {
+        let august = Timestamp::from_unix_seconds(1_785_542_400);
+        let copied = CopyState {
+            id: Uuid::from_u128(1),
+            source: "http://host/a".into(),
+            status: CopyStatus::Success,
+            done: 512,
+            total: 512,
+            ended: Some(august),
+            description: None,
+            incremental: Some(Incremental { snapshot: Some(august), source: [0; 32], of: august }),
+        };
+        let answer = onto(Answer::ok(), Some(&copied));
+        assert_eq!(answer.headers["x-ms-incremental-copy"], "true");
+        assert_eq!(answer.headers["x-ms-copy-destination-snapshot"], "2026-08-01T00:00:00.0000000Z");
+        let mut xml = Writer::begin();
+        incremental_elements(&mut xml, Some(&copied));
+        let text = String::from_utf8(xml.finish()).unwrap();
+        let expected = "<IncrementalCopy>true</IncrementalCopy><CopyDestinationSnapshot>2026-08-01T00:00:00.0000000Z\
+                        </CopyDestinationSnapshot>";
+        assert!(text.ends_with(expected), "{text}");
     }
 }

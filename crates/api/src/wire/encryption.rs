@@ -3,6 +3,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use http::{HeaderMap, HeaderName};
 use lazuli_engine::encryption::{CustomerKey, DefaultScope, Encryption};
 use lazuli_engine::policy::AccountPolicy;
 
@@ -14,6 +15,9 @@ use crate::fields::Fields;
 const KEY: &str = "x-ms-encryption-key";
 const KEY_SHA256: &str = "x-ms-encryption-key-sha256";
 const ALGORITHM: &str = "x-ms-encryption-algorithm";
+/// The key of the source of a copy.
+const SOURCE: [&str; 3] =
+    ["x-ms-source-encryption-key", "x-ms-source-encryption-key-sha256", "x-ms-source-encryption-algorithm"];
 const SCOPE: &str = "x-ms-encryption-scope";
 /// What carries the name of a container's scope.
 pub const DEFAULT_SCOPE: &str = "x-ms-default-encryption-scope";
@@ -27,19 +31,47 @@ const ACCOUNT_KEY: &str = "$account-encryption-key";
 /// Refuses `MissingRequiredHeader` if one of the three headers is there without the others, `InvalidHeaderValue` for a
 /// key that has not 256 bits or another hash, and for another algorithm than AES256.
 pub fn key(fields: &Fields) -> Result<Option<CustomerKey>, Problem> {
-    if ![KEY, KEY_SHA256, ALGORITHM].iter().any(|name| fields.has_header(name)) {
+    read(fields, [KEY, KEY_SHA256, ALGORITHM])
+}
+
+/// The key that a request brings for the source of a copy.
+///
+/// Refuses as [`key`].
+pub fn source_key(fields: &Fields) -> Result<Option<CustomerKey>, Problem> {
+    read(fields, SOURCE)
+}
+
+/// The headers that bring the key of a source, as the source's own server reads them.
+pub fn source_headers(fields: &Fields) -> HeaderMap {
+    let own = [KEY, KEY_SHA256, ALGORITHM].map(HeaderName::from_static);
+    let given = SOURCE.iter().map(|name| fields.headers().get(*name).cloned());
+    own.into_iter().zip(given).filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// Sees to it that an operation which takes no keys is given none.
+///
+/// Refuses `UnsupportedHeader`.
+pub fn none(fields: &Fields) -> Result<(), Problem> {
+    match [KEY, KEY_SHA256, ALGORITHM].into_iter().chain(SOURCE).find(|name| fields.has_header(name)) {
+        Some(name) => Err(Problem::new(Code::UnsupportedHeader).detail("HeaderName", name)),
+        None => Ok(()),
+    }
+}
+
+fn read(fields: &Fields, [key, sha256, algorithm]: [&str; 3]) -> Result<Option<CustomerKey>, Problem> {
+    if ![key, sha256, algorithm].iter().any(|name| fields.has_header(name)) {
         return Ok(None);
     }
     // The key itself is never repeated, not even to who sent it.
-    let bytes = STANDARD.decode(fields.header(KEY)?).ok().and_then(|bytes| bytes.try_into().ok());
-    let key = CustomerKey::new(bytes.ok_or_else(|| Problem::header(KEY, "(not shown)"))?);
-    let sha256 = fields.header(KEY_SHA256)?;
-    if STANDARD.decode(sha256).ok().as_deref() != Some(&key.sha256()[..]) {
-        return Err(Problem::header(KEY_SHA256, sha256));
+    let bytes = STANDARD.decode(fields.header(key)?).ok().and_then(|bytes| bytes.try_into().ok());
+    let given = CustomerKey::new(bytes.ok_or_else(|| Problem::header(key, "(not shown)"))?);
+    let hash = fields.header(sha256)?;
+    if STANDARD.decode(hash).ok().as_deref() != Some(&given.sha256()[..]) {
+        return Err(Problem::header(sha256, hash));
     }
-    match fields.header(ALGORITHM)? {
-        "AES256" => Ok(Some(key)),
-        other => Err(Problem::header(ALGORITHM, other)),
+    match fields.header(algorithm)? {
+        "AES256" => Ok(Some(given)),
+        other => Err(Problem::header(algorithm, other)),
     }
 }
 

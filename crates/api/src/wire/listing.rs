@@ -187,6 +187,7 @@ fn blob(xml: &mut Writer, view: &BlobView, head: &BlobsHead<'_>, versions_only: 
     if let Encryption::Scope(scope) = &view.encryption {
         xml.text("EncryptionScope", scope);
     }
+    copy::incremental_elements(xml, view.copy.as_ref());
     deletion_elements(xml, view.deleted.as_ref(), now);
     xml.text_opt("TagCount", (view.tags > 0).then(|| view.tags.to_string()).as_deref());
     if matches!(view.kind, BlobKind::Append { sealed: true, .. }) {

@@ -3,7 +3,6 @@
 //! A module a thing: small field types, groups of headers, and the documents that requests and answers carry.
 
 pub mod acl;
-pub mod avro;
 pub mod block_list;
 pub mod condition;
 pub mod copy;

@@ -32,7 +32,7 @@ pub fn of_new(fields: &Fields, version: Version) -> Result<Option<Tier>, Problem
 
 fn parse(text: &str, version: Version) -> Result<Tier, Problem> {
     let premium = text.strip_prefix(['P', 'p']).and_then(|number| number.parse().ok()).and_then(Tier::premium);
-    let block = || BLOCK_TIERS.into_iter().find(|tier| name(*tier).eq_ignore_ascii_case(text));
+    let block = || BLOCK_TIERS.into_iter().find(|tier| tier.to_string().eq_ignore_ascii_case(text));
     match premium.or_else(block) {
         Some(Tier::Cold) if version < Version::V2021_12_02 => Err(Problem::header(TIER, text)),
         Some(Tier::Smart) if version < Version::V2026_06_06 => Err(Problem::header(TIER, text)),
@@ -50,17 +50,6 @@ pub fn high_priority(fields: &Fields) -> Result<bool, Problem> {
         Some(text) if text.eq_ignore_ascii_case("standard") => Ok(false),
         Some(text) if text.eq_ignore_ascii_case("high") => Ok(true),
         Some(text) => Err(Problem::header(PRIORITY, text)),
-    }
-}
-
-fn name(tier: Tier) -> String {
-    match tier {
-        Tier::Hot => "Hot".into(),
-        Tier::Cool => "Cool".into(),
-        Tier::Cold => "Cold".into(),
-        Tier::Archive => "Archive".into(),
-        Tier::Smart => "Smart".into(),
-        Tier::Premium(number) => format!("P{number}"),
     }
 }
 
@@ -85,9 +74,9 @@ fn said(blob: &BlobView) -> [(&'static str, &'static str, Option<String>); 6] {
     let state = blob.tier.or_else(|| inferred.then(default));
     let rehydration = state.and_then(|state| state.rehydration);
     // Nothing is moved by itself here, so that a blob of the smart tier stays where it began.
-    let within = state.filter(|state| state.tier == Tier::Smart).map(|_| name(Tier::Hot));
+    let within = state.filter(|state| state.tier == Tier::Smart).map(|_| Tier::Hot.to_string());
     [
-        (TIER, "AccessTier", state.map(|state| name(state.tier))),
+        (TIER, "AccessTier", state.map(|state| state.tier.to_string())),
         ("x-ms-access-tier-inferred", "AccessTierInferred", inferred.then(|| "true".into())),
         ("x-ms-access-tier-change-time", "AccessTierChangeTime", blob.tier.map(|state| date::rfc1123(state.changed))),
         ("x-ms-smart-access-tier", "SmartAccessTier", within),
@@ -97,7 +86,7 @@ fn said(blob: &BlobView) -> [(&'static str, &'static str, Option<String>); 6] {
 }
 
 fn status(rehydration: Rehydration) -> String {
-    format!("rehydrate-pending-to-{}", name(rehydration.target).to_ascii_lowercase())
+    format!("rehydrate-pending-to-{}", rehydration.target.to_string().to_ascii_lowercase())
 }
 
 fn priority(rehydration: Rehydration) -> String {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::blob::feed::Cause;
 use crate::blob::kind::BlobKind;
 use crate::blob::{OnBlob, Stored, Written, log, state};
 use crate::engine::Engine;
@@ -31,7 +32,7 @@ pub async fn create(engine: &Engine, on: OnBlob, stored: Stored) -> Result<Writt
             let lease = state::admit_create(tx, &on, &place, KIND)?;
             let encryption = place.scope.encryption(on.key.as_ref(), stored.scope.as_ref())?;
             let (stored, content) = (stored.clone(), Content::Empty);
-            let new = state::New { kind: KIND, stored, length: 0, content, copy: None, encryption };
+            let new = state::New { kind: KIND, stored, length: 0, content, copy: None, encryption, cause: Cause::Put };
             state::replace(tx, &policy, &on, place, lease, new)
         })
         .await?;

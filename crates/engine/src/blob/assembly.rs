@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::blob::blocks::{BlockId, BlockSource, entries, uncommitted_blocks};
+use crate::blob::feed::Cause;
 use crate::blob::kind::BlobKind;
 use crate::blob::{OnBlob, Stored, Written, state};
 use crate::clock::Timestamp;
@@ -244,7 +245,15 @@ async fn finish(
             let stored = new.stored.clone();
             let encryption = place.scope.encryption(new.on.key.as_ref(), stored.scope.as_ref())?;
             let kind = BlobKind::Block;
-            let made = state::New { kind, stored, length: plan.length, content, copy: None, encryption };
+            let made = state::New {
+                kind,
+                stored,
+                length: plan.length,
+                content,
+                copy: None,
+                encryption,
+                cause: Cause::PutBlockList,
+            };
             Ok(Step::Done(state::replace(tx, &policy, &new.on, place, lease, made)?))
         })
         .await

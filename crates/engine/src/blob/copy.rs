@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use crate::blob::blocks::{self, BlockId};
 use crate::blob::copying::{CopyState, CopyStatus};
+use crate::blob::feed::Cause;
 use crate::blob::kind::BlobKind;
 use crate::blob::object::{self, BlobView, Download};
 use crate::blob::state::{self, Place};
@@ -139,7 +140,8 @@ pub async fn put(engine: &Engine, target: OnBlob, request: CopyRequest, fetched:
             let stored = stored(&request, http.clone(), metadata.clone(), tags);
             let copy = remembered(&request, length, tx.now());
             let encryption = place.scope.encryption(target.key.as_ref(), stored.scope.as_ref())?;
-            let new = state::New { kind: BlobKind::Block, stored, length, content: kept, copy, encryption };
+            let cause = cause(request.kind);
+            let new = state::New { kind: BlobKind::Block, stored, length, content: kept, copy, encryption, cause };
             state::replace(tx, &policy, &target, place, lease, new)
         })
         .await?;
@@ -204,8 +206,17 @@ fn share(
     let stored = stored(request, source.http, source.metadata, tags);
     // The bytes are shared as they are: what is under a customer's key is no source.
     let encryption = place.scope.encryption(None, stored.scope.as_ref())?;
-    let new = state::New { kind, stored, length: source.length, content: source.content, copy, encryption };
+    let (length, content, cause) = (source.length, source.content, cause(request.kind));
+    let new = state::New { kind, stored, length, content, copy, encryption, cause };
     state::replace(tx, policy, target, place, lease, new)
+}
+
+/// What the copy is to those who follow the changes.
+fn cause(copy: CopyKind) -> Cause {
+    match copy {
+        CopyKind::Start | CopyKind::Sync => Cause::Copy,
+        CopyKind::Put => Cause::Put,
+    }
 }
 
 /// Whether the copy takes sources like this one.

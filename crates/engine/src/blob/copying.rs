@@ -22,7 +22,7 @@ pub struct CopyState {
     pub ended: Option<Timestamp>,
     /// Why it failed.
     pub description: Option<String>,
-    /// The snapshot that an incremental copy made last.
+    /// That the blob is the target of incremental copies, and how far it has come.
     pub incremental: Option<Incremental>,
 }
 
@@ -42,6 +42,10 @@ pub enum CopyStatus {
 /// An incremental copy of a page blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Incremental {
-    /// The snapshot of the destination that the last one made.
+    /// The snapshot of the blob that the last one made.
     pub snapshot: Option<Timestamp>,
+    /// What tells the source from every other blob.
+    pub source: [u8; 32],
+    /// The snapshot of the source that the last one copied.
+    pub of: Timestamp,
 }

@@ -5,18 +5,19 @@
 //! other deletion, so that versions and soft delete apply. Whoever writes over it before that deletes it first. A
 //! protected blob does not expire before its protection ends.
 
+use crate::blob::feed::{Cause, Change};
 use crate::blob::{OnBlob, Written, keep, state};
 use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::etag::Etag;
 use crate::expiry::{Expiry, ExpiryOption};
-use crate::names::AccountName;
+use crate::names::{AccountName, BlobAddress, ContainerAddress, ContainerName};
 use crate::policy::Policies;
 use crate::protection::ImmutabilityPolicy;
 use crate::rows;
 use crate::rows::blob::BlobRow;
-use crate::rows::codec::{self, KeyReader, KeyWriter};
+use crate::rows::codec::{self, KeyReader};
 use crate::rows::due::{self, DueKind, DueRow};
 use crate::store::{Purpose, Space, StoreError, Tx};
 
@@ -25,6 +26,7 @@ use crate::store::{Purpose, Space, StoreError, Tx};
 /// Refuses `ContainerNotFound`, `BlobNotFound`, `PartReadOnly`, the lease refusals, `BlobHeld`, `BlobImmutable` and
 /// `ExpiryOver`.
 pub async fn set(engine: &Engine, on: OnBlob, option: ExpiryOption) -> Result<Written, Error> {
+    let policy = engine.policy(&on.address.container.account);
     engine
         .write(Purpose::Grow, move |tx| {
             let (key, mut blob) = state::writable(tx, &on)?;
@@ -32,10 +34,11 @@ pub async fn set(engine: &Engine, on: OnBlob, option: ExpiryOption) -> Result<Wr
             forget(tx, &blob)?;
             blob.expires = at.map(|at| Expiry { at, id: tx.id() });
             if let Some(expiry) = blob.expires {
-                appoint(tx, &on.address.container.account, &key, expiry)?;
+                appoint(tx, &on.address.container, &key, expiry)?;
             }
             blob.etag = Etag::at(tx.now());
             rows::put(tx, Space::Blobs, key, &blob)?;
+            Change::of(Cause::Expiry, &blob).record(tx, &policy, &on)?;
             Ok(Written { etag: blob.etag, version: blob.version })
         })
         .await
@@ -47,8 +50,13 @@ pub(super) fn is_over(blob: &BlobRow, now: Timestamp) -> bool {
 }
 
 /// Writes the appointment at which the blob at `base` is deleted: now, if its instant has passed.
-pub(super) fn appoint(tx: &mut dyn Tx, account: &AccountName, base: &[u8], expiry: Expiry) -> Result<(), StoreError> {
-    let key = [&KeyWriter::new().text(account.as_str()).finish(), base].concat();
+pub(super) fn appoint(
+    tx: &mut dyn Tx,
+    container: &ContainerAddress,
+    base: &[u8],
+    expiry: Expiry,
+) -> Result<(), StoreError> {
+    let key = [&rows::container::key(container), base].concat();
     let appointment = due::key(expiry.at.max(tx.now()), DueKind::Expiry, expiry.id);
     rows::put(tx, Space::Due, appointment, &DueRow { key })
 }
@@ -69,25 +77,29 @@ pub(crate) fn expire(
     key: &[u8],
 ) -> Result<(), StoreError> {
     tx.delete(Space::Due, &due::key(at, DueKind::Expiry, id))?;
-    let (account, base) = split(key)?;
+    let (address, base) = split(key)?;
     let blob: Option<BlobRow> = rows::get(tx, Space::Blobs, base)?;
     let Some(blob) = blob.filter(|blob| blob.expires.is_some_and(|expiry| expiry.id == id)) else { return Ok(()) };
     if is_over(&blob, tx.now()) {
-        return keep::removed(tx, &policies.of(&account), &account, base, &blob).map(|_| ());
+        let policy = policies.of(&address.container.account);
+        return keep::removed(tx, &policy, &OnBlob::at(address), base, &blob).map(|_| ());
     }
     match blob.protection.policy {
         Some(ImmutabilityPolicy { until, .. }) if until > tx.now() => {
-            appoint(tx, &account, base, Expiry { at: until, id })
+            appoint(tx, &address.container, base, Expiry { at: until, id })
         }
         _ => Ok(()),
     }
 }
 
-/// The account and the key of the blob that an appointment is about.
-fn split(key: &[u8]) -> Result<(AccountName, &[u8]), StoreError> {
-    let text = KeyReader::new(Space::Due, key).text()?;
-    let account = AccountName::parse(&text).map_err(|_| codec::corrupt(Space::Due, key, "not an account's name"))?;
-    // The name of an account needs no escapes.
-    let end = KeyWriter::new().text(account.as_str()).finish().len();
-    Ok((account, key.get(end..).unwrap_or_default()))
+/// The blob that an appointment is about, and its key.
+fn split(key: &[u8]) -> Result<(BlobAddress, &[u8]), StoreError> {
+    let mut reader = KeyReader::new(Space::Due, key);
+    let (account, container) = (reader.text()?, reader.text()?);
+    let wrong = |_| codec::corrupt(Space::Due, key, "not a container's name");
+    let account = AccountName::parse(&account).map_err(wrong)?;
+    let container = ContainerAddress { account, container: ContainerName::parse(&container).map_err(wrong)? };
+    let base = key.get(rows::container::key(&container).len()..).unwrap_or_default();
+    let (_, blob) = rows::blob::owner(Space::Due, base)?;
+    Ok((BlobAddress { container, blob }, base))
 }

@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
+use crate::blob::feed::{Cause, Change};
 use crate::blob::tags::{self, Finding};
-use crate::blob::{expiring, layers, state};
+use crate::blob::{OnBlob, expiring, layers, state};
 use crate::clock::Timestamp;
 use crate::lease::Lease;
 use crate::names::AccountName;
@@ -103,6 +104,19 @@ pub(super) fn changed(
 
 /// Deletes the base: it becomes a version, or can be restored for a while, or is gone. Answers whether it is gone.
 pub(super) fn removed(
+    tx: &mut dyn Tx,
+    policy: &AccountPolicy,
+    on: &OnBlob,
+    base: &[u8],
+    old: &BlobRow,
+) -> Result<bool, StoreError> {
+    let gone = put_by(tx, policy, &on.address.container.account, base, old)?;
+    let soft_deleted = !gone && !is_kept_as_version(policy, old);
+    Change::of(Cause::Delete, old).soft_deleted(soft_deleted).record(tx, policy, on)?;
+    Ok(gone)
+}
+
+fn put_by(
     tx: &mut dyn Tx,
     policy: &AccountPolicy,
     account: &AccountName,

@@ -7,6 +7,7 @@ pub mod content;
 pub mod copy;
 pub mod copying;
 pub mod expiring;
+pub mod incremental;
 pub mod kind;
 pub mod listing;
 pub mod object;
@@ -20,6 +21,7 @@ pub mod tiering;
 
 mod assembly;
 pub(crate) mod erase;
+pub(crate) mod feed;
 mod keep;
 mod layers;
 mod log;
@@ -29,9 +31,13 @@ mod testing;
 
 pub(crate) use assembly::expire as expire_list;
 pub(crate) use expiring::expire as expire_blob;
+pub(crate) use feed::publish as publish_feeds;
 pub(crate) use layers::{expire as expire_deleted, expire_removed, sweep_on};
 
 pub use crate::rows::layer::Deletion;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::clock::Timestamp;
 use crate::condition::Conditions;
@@ -57,12 +63,23 @@ pub struct OnBlob {
     pub lease: Option<LeaseId>,
     /// The key that the blob is, or is to be, stored under.
     pub key: Option<CustomerKey>,
+    /// The request: the change feed names it.
+    pub request: Option<Requested>,
+}
+
+/// A request as whoever sent it knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Requested {
+    /// The number that it was given.
+    pub id: Uuid,
+    /// The name that its sender gave it; may be empty.
+    pub client: String,
 }
 
 impl OnBlob {
     /// The blob at `address`, whatever its state.
     pub fn at(address: BlobAddress) -> Self {
-        Self { address, part: Part::Base, conditions: Conditions::default(), lease: None, key: None }
+        Self { address, part: Part::Base, conditions: Conditions::default(), lease: None, key: None, request: None }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::blob::content::{Held, Reader};
 use crate::blob::copying::CopyState;
+use crate::blob::feed::{Cause, Change};
 use crate::blob::kind::BlobKind;
 use crate::blob::state::Found;
 use crate::blob::{LeaseAnswer, LeaseView, OnBlob, Part, Stored, Written, keep, state, tags};
@@ -141,7 +142,7 @@ pub async fn put(engine: &Engine, on: OnBlob, stored: Stored, content: Staged) -
             let length = content.length();
             let kept = if length == 0 { Content::Empty } else { Content::Whole(content.keep(tx)?) };
             let (kind, stored) = (BlobKind::Block, stored.clone());
-            let new = state::New { kind, stored, length, content: kept, copy: None, encryption };
+            let new = state::New { kind, stored, length, content: kept, copy: None, encryption, cause: Cause::Put };
             state::replace(tx, &policy, &on, place, lease, new)
         })
         .await?;
@@ -149,7 +150,7 @@ pub async fn put(engine: &Engine, on: OnBlob, stored: Stored, content: Staged) -
     Ok(written)
 }
 
-/// Get Blob Properties and Get Blob Metadata.
+/// Get Blob Properties.
 ///
 /// Refuses `ContainerNotFound`, `BlobNotFound`, `NotModified`, `ConditionFailed`, `ConditionUnsatisfiable` and the
 /// lease refusals.
@@ -159,6 +160,15 @@ pub async fn get(engine: &Engine, on: OnBlob) -> Result<BlobView, Error> {
         found.blob.encryption.admit(on.key.as_ref())?;
         Ok(BlobView::of(on.address.blob.clone(), found.part, found.blob, view.now()))
     })
+}
+
+/// Get Blob Metadata.
+///
+/// Refuses as [`get`], and `IncrementalTarget`.
+pub async fn get_metadata(engine: &Engine, on: OnBlob) -> Result<BlobView, Error> {
+    let blob = get(engine, on).await?;
+    let is_target = blob.copy.as_ref().is_some_and(|copy| copy.incremental.is_some());
+    if is_target && blob.part == Part::Base { Err(Refusal::IncrementalTarget.into()) } else { Ok(blob) }
 }
 
 /// A content about to be read: one moment of the blob, however long the reading takes.
@@ -212,6 +222,7 @@ fn part_of(
     found: Found,
     range: Option<RangeRequest>,
 ) -> Result<(Found, Option<ByteRange>, ByteRange), Error> {
+    state::own(found.part, &found.blob)?;
     found.blob.encryption.admit(on.key.as_ref())?;
     state::online(&found.blob, view.now())?;
     let range = range.map(|range| range.within(found.blob.length)).transpose()?;
@@ -225,12 +236,14 @@ pub async fn set_metadata(engine: &Engine, on: OnBlob, metadata: Metadata) -> Re
     engine
         .write(Purpose::Grow, move |tx| {
             let (key, mut blob) = state::supersedable(tx, &on, &policy)?;
+            state::own(Part::Base, &blob)?;
             blob.encryption.admit(on.key.as_ref())?;
             state::online(&blob, tx.now())?;
             blob.version = keep::changed(tx, &policy, &key, &blob)?;
             blob.created = blob.version.unwrap_or(blob.created);
             (blob.metadata, blob.etag) = (metadata.clone(), Etag::at(tx.now()));
             rows::put(tx, Space::Blobs, key, &blob)?;
+            Change::of(Cause::Metadata, &blob).record(tx, &policy, &on)?;
             Ok(Written { etag: blob.etag, version: blob.version })
         })
         .await
@@ -249,6 +262,7 @@ pub async fn set_http(engine: &Engine, on: OnBlob, http: Option<HttpProperties>)
 
 /// Changes what is stored beside the bytes of an existing blob.
 async fn change(engine: &Engine, on: OnBlob, edit: impl Fn(&mut BlobRow) + Send + 'static) -> Result<Written, Error> {
+    let policy = engine.policy(&on.address.container.account);
     engine
         .write(Purpose::Grow, move |tx| {
             let (key, mut blob) = state::writable(tx, &on)?;
@@ -256,6 +270,7 @@ async fn change(engine: &Engine, on: OnBlob, edit: impl Fn(&mut BlobRow) + Send 
             edit(&mut blob);
             blob.etag = Etag::at(tx.now());
             rows::put(tx, Space::Blobs, key, &blob)?;
+            Change::of(Cause::Properties, &blob).record(tx, &policy, &on)?;
             Ok(Written { etag: blob.etag, version: blob.version })
         })
         .await
@@ -270,6 +285,7 @@ pub async fn lease(engine: &Engine, on: OnBlob, action: LeaseAction) -> Result<L
             on.conditions.judge_write(blob.etag)?;
             on.conditions.judge_tags(|| tags::read(tx, &key))?;
             state::settled(&blob)?;
+            state::own(Part::Base, &blob)?;
             blob.lease = blob.lease.apply(action, tx.now())?;
             rows::put(tx, Space::Blobs, key, &blob)?;
             Ok(LeaseAnswer::of(blob.etag, &blob.lease, tx.now()))

@@ -11,6 +11,7 @@ mod spans;
 
 use std::sync::Arc;
 
+use crate::blob::feed::{Cause, Change};
 use crate::blob::kind::BlobKind;
 use crate::blob::{OnBlob, Stored, Written, state};
 use crate::engine::Engine;
@@ -62,7 +63,7 @@ pub async fn create(engine: &Engine, on: OnBlob, stored: Stored, length: u64, se
             let lease = state::admit_create(tx, &on, &place, kind)?;
             let encryption = place.scope.encryption(on.key.as_ref(), stored.scope.as_ref())?;
             let (stored, content) = (stored.clone(), Content::Empty);
-            let new = state::New { kind, stored, length, content, copy: None, encryption };
+            let new = state::New { kind, stored, length, content, copy: None, encryption, cause: Cause::Put };
             state::replace(tx, &policy, &on, place, lease, new)
         })
         .await?;
@@ -194,6 +195,7 @@ pub async fn set(engine: &Engine, on: OnBlob, change: SetPages) -> Result<PagesW
     let on = Arc::new(on);
     for _ in 0..ATTEMPTS_MAX {
         let (to, change, pins) = (Arc::clone(&on), change.clone(), engine.payloads().pins().clone());
+        let policy = engine.policy(&on.address.container.account);
         let written = engine.write(Purpose::Grow, move |tx| {
             let (key, mut blob) = state::writable(tx, &to)?;
             let sequence = changed(sequence(&blob)?, change.sequence)?;
@@ -205,7 +207,11 @@ pub async fn set(engine: &Engine, on: OnBlob, change: SetPages) -> Result<PagesW
                 Some(length @ 1..) => clear_pages(tx, &pins, blob.content, ByteRange { first: blob.length, length })?,
                 _ => Step::Done(blob.content),
             };
-            cut.with(|content| save(tx, key, BlobRow { content, ..blob }))
+            cut.with(|content| {
+                let blob = BlobRow { content, etag: Etag::at(tx.now()), ..blob };
+                Change::of(Cause::Properties, &blob).record(tx, &policy, &to)?;
+                save(tx, key, blob)
+            })
         });
         if let Some(written) = written.await?.or_make_room(engine, &on).await? {
             own::tidy_up(engine, &on).await;

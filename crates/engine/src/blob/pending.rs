@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::blob::copy::{CopyKind, CopyRequest, admit_target, remembered, stored};
 use crate::blob::copying::{CopyState, CopyStatus};
+use crate::blob::feed::{Cause, Change};
 use crate::blob::kind::BlobKind;
 use crate::blob::{OnBlob, Written, log, state};
 use crate::clock::Timestamp;
@@ -19,9 +20,9 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::etag::Etag;
 use crate::lease::Leased;
+use crate::names::{AccountName, BlobAddress, ContainerAddress, ContainerName};
 use crate::payload::Staged;
-use crate::payload::refs::{self, Target};
-use crate::policy::AccountPolicy;
+use crate::policy::{AccountPolicy, Policies};
 use crate::properties::{HttpProperties, Metadata};
 use crate::refusal::Refusal;
 use crate::rows;
@@ -89,13 +90,16 @@ fn try_begin(
     let status = if source.length == 0 { CopyStatus::Success } else { CopyStatus::Pending };
     if status == CopyStatus::Pending {
         let (number, due) = (tx.id(), tx.now().after(COPY_TIME_MAX));
+        let container = &target.address.container;
         let row = CopyRow {
+            account: container.account.to_string(),
+            container: container.container.to_string(),
             blob: place.key.clone(),
             address: source.address.clone(),
             version: source.version.clone(),
             total: source.length,
             done: 0,
-            list: None,
+            content: Content::Empty,
             number,
             due,
         };
@@ -111,7 +115,8 @@ fn try_begin(
     let tags = request.tags.clone().unwrap_or_default();
     let stored = stored(request, source.http.clone(), source.metadata.clone(), tags);
     let encryption = place.scope.encryption(None, stored.scope.as_ref())?;
-    let new = state::New { kind, stored, length: 0, content: Content::Empty, copy, encryption };
+    let cause = if status == CopyStatus::Pending { Cause::CopyBegun } else { Cause::Copy };
+    let new = state::New { kind, stored, length: 0, content: Content::Empty, copy, encryption, cause };
     let written = state::replace(tx, policy, target, place, lease, new)?;
     Ok(Begun { written, status })
 }
@@ -158,24 +163,25 @@ pub fn changed(engine: &Engine) -> Notified<'_> {
 ///
 /// Refuses `NoCopyPending` if the copy ended meanwhile or has these bytes already.
 pub async fn put(engine: &Engine, id: Uuid, at: u64, part: Staged) -> Result<bool, Error> {
+    let policies = engine.policies();
     let complete = engine
         .write_content(part, move |tx, part| {
             let mut row = pending(tx, id)?.filter(|row| row.done == at).ok_or(Refusal::NoCopyPending)?;
             let mut blob = target(tx, id, &row)?.ok_or(Refusal::NoCopyPending)?;
-            let so_far = row.list.map_or(Content::Empty, Content::Log);
             // Nobody shares the list of a copy that is under way.
-            let tail = log::tail(tx, so_far, row.done)?;
+            let tail = log::tail(tx, row.content, row.done)?;
             let tail = tail.ok_or_else(|| codec::corrupt(Space::Copies, &copy::key(id), "its list goes on"))?;
-            row.list = Some(tail.push(tx, part)?);
+            row.content = Content::Log(tail.push(tx, part)?);
             row.done += part.length();
             if row.done > row.total {
                 return Err(Refusal::NoCopyPending.into());
             }
             let complete = row.done == row.total;
             if complete {
-                (blob.content, blob.length) = (row.list.map_or(Content::Empty, Content::Log), row.total);
+                (blob.content, blob.length) = (row.content, row.total);
                 forget(tx, id, &row)?;
                 end(&mut blob, CopyStatus::Success, None, tx.now());
+                record(tx, &policies, &row, Cause::Copy, &blob)?;
             } else {
                 rows::put(tx, Space::Copies, copy::key(id), &row)?;
             }
@@ -193,10 +199,11 @@ pub async fn put(engine: &Engine, id: Uuid, at: u64, part: Staged) -> Result<boo
 ///
 /// Refuses `NoCopyPending` if it ended meanwhile.
 pub async fn fail(engine: &Engine, id: Uuid, description: String) -> Result<(), Error> {
+    let policies = engine.policies();
     engine
         .write(Purpose::Free, move |tx| {
             let row = pending(tx, id)?.ok_or(Refusal::NoCopyPending)?;
-            Ok(give_up(tx, id, row, CopyStatus::Failed, Some(&description))?)
+            Ok(give_up(tx, &policies, id, row, CopyStatus::Failed, Some(&description))?)
         })
         .await?;
     engine.wake();
@@ -208,6 +215,7 @@ pub async fn fail(engine: &Engine, id: Uuid, description: String) -> Result<(), 
 ///
 /// Refuses `ContainerNotFound`, `BlobNotFound`, the lease refusals, `NoCopyPending` and `CopyIdMismatch`.
 pub async fn abort(engine: &Engine, on: OnBlob, id: Uuid) -> Result<(), Error> {
+    let policies = engine.policies();
     engine
         .write(Purpose::Free, move |tx| {
             let blob = state::place(tx, &on)?.blob.ok_or(Refusal::BlobNotFound)?;
@@ -218,7 +226,7 @@ pub async fn abort(engine: &Engine, on: OnBlob, id: Uuid) -> Result<(), Error> {
                 return Err(Refusal::CopyIdMismatch.into());
             }
             let row = pending(tx, id)?.ok_or(Refusal::NoCopyPending)?;
-            Ok(give_up(tx, id, row, CopyStatus::Aborted, None)?)
+            Ok(give_up(tx, &policies, id, row, CopyStatus::Aborted, None)?)
         })
         .await?;
     engine.wake();
@@ -227,11 +235,19 @@ pub async fn abort(engine: &Engine, on: OnBlob, id: Uuid) -> Result<(), Error> {
 }
 
 /// Gives up a copy whose time is over, unless it ended before.
-pub(crate) fn expire(tx: &mut dyn Tx, at: Timestamp, number: u64, key: &[u8]) -> Result<(), StoreError> {
+pub(crate) fn expire(
+    tx: &mut dyn Tx,
+    policies: &Policies,
+    at: Timestamp,
+    number: u64,
+    key: &[u8],
+) -> Result<(), StoreError> {
     tx.delete(Space::Due, &due::key(at, DueKind::Copy, number))?;
     let row: Option<CopyRow> = rows::get(tx, Space::Copies, key)?;
     match (row.filter(|row| row.number == number), copy::id(key)) {
-        (Some(row), Some(id)) => give_up(tx, id, row, CopyStatus::Failed, Some("The copy took longer than 14 days.")),
+        (Some(row), Some(id)) => {
+            give_up(tx, policies, id, row, CopyStatus::Failed, Some("The copy took longer than 14 days."))
+        }
         _ => Ok(()),
     }
 }
@@ -241,7 +257,7 @@ pub(super) fn erase(tx: &mut dyn Tx, blob: &BlobRow) -> Result<(), StoreError> {
     let Some(under_way) = blob.copy.as_ref().filter(|copy| copy.status == CopyStatus::Pending) else { return Ok(()) };
     let Some(row) = pending(tx, under_way.id)? else { return Ok(()) };
     forget(tx, under_way.id, &row)?;
-    row.list.map_or(Ok(()), |list| refs::release(tx, Target::list(list)))
+    state::release_content(tx, row.content)
 }
 
 fn pending(view: &dyn View, id: Uuid) -> Result<Option<CopyRow>, StoreError> {
@@ -262,20 +278,30 @@ fn forget(tx: &mut dyn Tx, id: Uuid, row: &CopyRow) -> Result<(), StoreError> {
 
 fn give_up(
     tx: &mut dyn Tx,
+    policies: &Policies,
     id: Uuid,
     row: CopyRow,
     status: CopyStatus,
     description: Option<&str>,
 ) -> Result<(), StoreError> {
     forget(tx, id, &row)?;
-    if let Some(list) = row.list {
-        refs::release(tx, Target::list(list))?;
-    }
+    state::release_content(tx, row.content)?;
     if let Some(mut blob) = target(tx, id, &row)? {
         end(&mut blob, status, description, tx.now());
+        record(tx, policies, &row, Cause::CopyGivenUp, &blob)?;
         rows::put(tx, Space::Blobs, row.blob, &blob)?;
     }
     Ok(())
+}
+
+/// Records for the change feed what became of the blob of a copy.
+fn record(tx: &mut dyn Tx, policies: &Policies, row: &CopyRow, cause: Cause, blob: &BlobRow) -> Result<(), StoreError> {
+    let wrong = |_| codec::corrupt(Space::Copies, &row.blob, "not a container's name");
+    let account = AccountName::parse(&row.account).map_err(wrong)?;
+    let container = ContainerAddress { account, container: ContainerName::parse(&row.container).map_err(wrong)? };
+    let policy = policies.of(&container.account);
+    let (_, name) = rows::blob::owner(Space::Copies, &row.blob)?;
+    Change::of(cause, blob).record(tx, &policy, &OnBlob::at(BlobAddress { container, blob: name }))
 }
 
 /// The blob of a copy that is over is a new version.

@@ -53,6 +53,7 @@ async fn change(
     engine
         .write(Purpose::Free, move |tx| {
             let mut found = state::find(tx, &on)?;
+            state::own(found.part, &found.blob)?;
             on.conditions.judge_write(found.blob.etag)?;
             if !policy.immutability {
                 return Err(Refusal::ProtectionOff.into());
@@ -61,7 +62,7 @@ async fn change(
             found.save(tx)?;
             if let (Part::Base, Some(expiry)) = (found.part, found.blob.expires) {
                 // It may have been passed over while it was protected.
-                expiring::appoint(tx, &on.address.container.account, &found.base, expiry)?;
+                expiring::appoint(tx, &on.address.container, &found.base, expiry)?;
             }
             Ok(count(tx, &on.address.container)?)
         })

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::blob::feed::{Cause, Change};
 use crate::blob::layers::{self, AT_ONCE, Outcome};
 use crate::blob::tags::{self, Finding};
 use crate::blob::{OnBlob, Part, keep, protecting, state};
@@ -50,7 +51,9 @@ pub async fn delete(engine: &Engine, on: OnBlob, snapshots: Snapshots) -> Result
         let (policy, to) = (Arc::clone(&policy), on.clone());
         let deleted = layers::write(engine, Purpose::Free, move |tx| match to.part {
             Part::Base => delete_base(tx, &policy, &to, snapshots, seen),
-            Part::Snapshot(_) | Part::Version(_) => delete_layer(tx, &to).map(|deleted| Outcome::Done(Some(deleted))),
+            Part::Snapshot(_) | Part::Version(_) => {
+                delete_layer(tx, &policy, &to).map(|deleted| Outcome::Done(Some(deleted)))
+            }
         });
         if let Some(deleted) = deleted.await? {
             engine.wake();
@@ -95,18 +98,19 @@ fn delete_base(
     }
     let permanent = match snapshots {
         Snapshots::Only => retention.is_none(),
-        _ => keep::removed(tx, policy, account, &base, &blob)?,
+        _ => keep::removed(tx, policy, on, &base, &blob)?,
     };
     Ok(Outcome::Done(Some(Deleted { permanent })))
 }
 
-fn delete_layer(tx: &mut dyn Tx, on: &OnBlob) -> Result<Deleted, Error> {
+fn delete_layer(tx: &mut dyn Tx, policy: &AccountPolicy, on: &OnBlob) -> Result<Deleted, Error> {
     let found = state::changeable(tx, on)?;
     let (at, kind) = instant(found.part).ok_or(Refusal::VersionIsCurrent)?;
     on.conditions.judge_tier(tier_set(&found.blob, tx.now()))?;
     found.blob.protection.admit(tx.now())?;
     let retention = service::blob_retention(tx, &on.address.container.account)?;
     let deletion = retention.map(|retention| Deletion::for_days(tx, retention.days));
+    Change::of(Cause::Delete, &found.blob).part(found.part).soft_deleted(deletion.is_some()).record(tx, policy, on)?;
     layers::put_away(tx, &found.base, at, kind, found.blob, deletion)?;
     Ok(Deleted { permanent: deletion.is_none() })
 }
@@ -124,6 +128,7 @@ fn instant(part: Part) -> Option<(Timestamp, LayerKind)> {
 /// Refuses `ContainerNotFound`, `BlobNotFound`, `PermanentDeletionOff`, and `NotDeletedBefore` for what is not deleted,
 /// as the blob itself cannot be.
 pub async fn delete_for_good(engine: &Engine, on: OnBlob) -> Result<Deleted, Error> {
+    let policy = engine.policy(&on.address.container.account);
     let deleted = layers::write(engine, Purpose::Free, move |tx| {
         let base = state::base_key(tx, &on)?;
         let retention = service::blob_retention(tx, &on.address.container.account)?;
@@ -137,7 +142,10 @@ pub async fn delete_for_good(engine: &Engine, on: OnBlob) -> Result<Deleted, Err
         let key = layer::full_key(&base, at, kind);
         let row: Option<DeletedRow> = rows::get(tx, Space::Deleted, &key)?;
         match row.filter(|row| row.deletion.until > tx.now()) {
-            Some(row) => layers::erase_deleted(tx, &key, &row)?,
+            Some(row) => {
+                Change::of(Cause::Delete, &row.blob).part(on.part).record(tx, &policy, &on)?;
+                layers::erase_deleted(tx, &key, &row)?;
+            }
             None => return Err(state::find(tx, &on).map_or_else(|error| error, |_| Refusal::NotDeletedBefore.into())),
         }
         Ok(Outcome::Done(Deleted { permanent: true }))
@@ -202,9 +210,12 @@ fn restore_some(
     }
     if blob.is_none() {
         if let Some(over) = over {
-            keep::removed(tx, policy, &on.address.container.account, &base, &over)?;
+            keep::removed(tx, policy, on, &base, &over)?;
         }
-        restored |= restore_base(tx, &base)?;
+        if let Some(blob) = restore_base(tx, &base)? {
+            Change::of(Cause::Undelete, &blob).record(tx, policy, on)?;
+            restored = true;
+        }
         if !restored {
             return Err(Refusal::BlobNotFound.into());
         }
@@ -212,12 +223,12 @@ fn restore_some(
     Ok(Outcome::Done(Restored::All))
 }
 
-fn restore_base(tx: &mut dyn Tx, base: &[u8]) -> Result<bool, Error> {
+fn restore_base(tx: &mut dyn Tx, base: &[u8]) -> Result<Option<BlobRow>, Error> {
     let row: Option<DeletedRow> = rows::get(tx, Space::Removed, base)?;
-    let Some(mut row) = row.filter(|row| row.deletion.until > tx.now()) else { return Ok(false) };
+    let Some(mut row) = row.filter(|row| row.deletion.until > tx.now()) else { return Ok(None) };
     keep::forget_removed(tx, base, &row.deletion)?;
     tags::shift(tx, (base, Finding::Hidden), (base, Finding::Blob))?;
     row.blob.etag = Etag::at(tx.now());
     rows::put(tx, Space::Blobs, base.to_vec(), &row.blob)?;
-    Ok(true)
+    Ok(Some(row.blob))
 }

@@ -1,6 +1,7 @@
 //! Snapshot Blob: <https://learn.microsoft.com/rest/api/storageservices/snapshot-blob>
 
-use crate::blob::{OnBlob, Written, keep, layers, state, tags};
+use crate::blob::feed::{Cause, Change};
+use crate::blob::{OnBlob, Part, Written, keep, layers, state, tags};
 use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -40,6 +41,7 @@ pub async fn take(engine: &Engine, on: OnBlob, metadata: Option<Metadata>) -> Re
             state::online(&blob, at)?;
             blob.encryption.admit(on.key.as_ref())?;
             state::settled(&blob)?;
+            state::own(Part::Base, &blob)?;
             let mut snapshot = BlobRow { version: None, protection: Protection::default(), ..keep::as_layer(&blob) };
             if let Some(metadata) = &metadata {
                 (snapshot.metadata, snapshot.etag) = (metadata.clone(), Etag::at(at));
@@ -48,6 +50,7 @@ pub async fn take(engine: &Engine, on: OnBlob, metadata: Option<Metadata>) -> Re
             let (tags_key, finding) = layers::tags(&key, at, LayerKind::Snapshot);
             tags::share(tx, &key, &tags_key, finding)?;
             rows::put(tx, LayerKind::Snapshot.space(), layer::key(&key, at), &snapshot)?;
+            Change::of(Cause::Snapshot, &snapshot).part(Part::Snapshot(at)).record(tx, &policy, &on)?;
             if policy.versioning {
                 blob.version = keep::changed(tx, &policy, &key, &blob)?;
                 rows::put(tx, Space::Blobs, key, &blob)?;

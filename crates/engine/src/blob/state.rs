@@ -1,6 +1,7 @@
 //! What every operation on containers and blobs reads first, and how a content is let go.
 
 use crate::blob::copying::{CopyState, CopyStatus};
+use crate::blob::feed::{Cause, Change};
 use crate::blob::kind::BlobKind;
 use crate::blob::tags::{self, Finding};
 use crate::blob::{OnBlob, Part, Stored, Written, expiring, keep, layers, protecting};
@@ -130,6 +131,7 @@ pub(super) fn readable(view: &dyn View, on: &OnBlob) -> Result<Found, Error> {
 /// lease, then what protects it.
 pub(super) fn writable(view: &dyn View, on: &OnBlob) -> Result<(Vec<u8>, BlobRow), Error> {
     let (key, blob) = admitted(view, on)?;
+    own(Part::Base, &blob)?;
     blob.protection.admit(view.now())?;
     Ok((key, blob))
 }
@@ -179,6 +181,7 @@ pub(super) fn source(view: &dyn View, on: &OnBlob) -> Result<Found, Error> {
     on.conditions.judge_tags(|| tags::read(view, &found.tags().0)).map_err(of_source)?;
     found.blob.lease.guard_read(view.now(), on.lease, Leased::Blob)?;
     settled(&found.blob)?;
+    own(found.part, &found.blob)?;
     found.blob.encryption.admit(on.key.as_ref())?;
     Ok(found)
 }
@@ -189,6 +192,17 @@ pub(super) fn source(view: &dyn View, on: &OnBlob) -> Result<Found, Error> {
 pub(super) fn settled(blob: &BlobRow) -> Result<(), Refusal> {
     match &blob.copy {
         Some(copy) if copy.status == CopyStatus::Pending => Err(Refusal::CopyPending),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the blob is more than the target of incremental copies, which clients neither read nor write. Its snapshots
+/// and versions are as any.
+///
+/// Refuses [`Refusal::IncrementalTarget`].
+pub(super) fn own(part: Part, blob: &BlobRow) -> Result<(), Refusal> {
+    match &blob.copy {
+        Some(copy) if copy.incremental.is_some() && part == Part::Base => Err(Refusal::IncrementalTarget),
         _ => Ok(()),
     }
 }
@@ -213,7 +227,7 @@ pub(super) fn admit_create(view: &dyn View, on: &OnBlob, place: &Place, kind: Bl
     if existing.is_some_and(|blob| !blob.kind.is_like(kind)) {
         return Err(Refusal::BlobKindMismatch.into());
     }
-    existing.map_or(Ok(()), settled)?;
+    existing.map_or(Ok(()), |blob| settled(blob).and_then(|()| own(Part::Base, blob)))?;
     Ok(lease)
 }
 
@@ -241,6 +255,8 @@ pub(super) struct New {
     pub(super) copy: Option<CopyState>,
     /// Under which key the content is stored.
     pub(super) encryption: Encryption,
+    /// What puts it there.
+    pub(super) cause: Cause,
 }
 
 /// Puts a new blob at `place`, over what is there: the uncommitted blocks go, the old content too unless the account
@@ -266,7 +282,7 @@ pub(super) fn replace(
     protecting::admit_new(tx, policy, &on.address.container, &stored.protection)?;
     drop_staging(tx, &place.key)?;
     if let Some(over) = &place.over {
-        keep::removed(tx, policy, account, &place.key, over)?;
+        keep::removed(tx, policy, on, &place.key, over)?;
     }
     keep::replaced(tx, policy, account, &place.key, place.blob.as_ref())?;
     tags::put(tx, &on.address.container, &place.key, Finding::Blob, &stored.tags)?;
@@ -291,6 +307,7 @@ pub(super) fn replace(
         encryption: new.encryption,
     };
     rows::put(tx, Space::Blobs, place.key, &row)?;
+    Change::of(new.cause, &row).record(tx, policy, on)?;
     Ok(Written { etag: row.etag, version })
 }
 

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::ops::Bound;
 
+use crate::blob::feed::{Cause, Change};
 use crate::blob::{Marker, OnBlob, layers, state};
 use crate::clock::Timestamp;
 use crate::engine::Engine;
@@ -122,14 +123,17 @@ pub async fn get(engine: &Engine, on: OnBlob) -> Result<Tags, Error> {
 ///
 /// Refuses as a write of the blob.
 pub async fn set(engine: &Engine, on: OnBlob, tags: Tags) -> Result<(), Error> {
+    let policy = engine.policy(&on.address.container.account);
     engine
         .write(Purpose::Grow, move |tx| {
             let mut found = state::changeable(tx, &on)?;
+            state::own(found.part, &found.blob)?;
             let (key, finding) = found.tags();
             remove(tx, &key, finding)?;
             put(tx, &on.address.container, &key, finding, &tags)?;
             found.blob.tags = tags.count();
-            Ok(found.save(tx)?)
+            found.save(tx)?;
+            Ok(Change::of(Cause::Tags, &found.blob).part(found.part).record(tx, &policy, &on)?)
         })
         .await
 }

@@ -72,7 +72,7 @@ fn keep_one(tx: &mut dyn Tx, policies: &Policies, key: &[u8], value: &[u8]) -> R
         DueKind::Message => queue::expire(tx, at, id),
         DueKind::Deleted => blob::expire_deleted(tx, at, id, &row.key),
         DueKind::Removed => blob::expire_removed(tx, at, id, &row.key),
-        DueKind::Copy => blob::pending::expire(tx, at, id, &row.key),
+        DueKind::Copy => blob::pending::expire(tx, policies, at, id, &row.key),
         DueKind::Expiry => blob::expire_blob(tx, policies, at, id, &row.key),
         DueKind::Container => blob::container::expire(tx, at, id, &row.key),
         DueKind::Pages => blob::pages::expire(tx, at, id),

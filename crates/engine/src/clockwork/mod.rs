@@ -16,6 +16,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::blob;
 use crate::clock::Timestamp;
 use crate::engine::{Engine, Shared};
 use crate::error::Error;
@@ -26,6 +27,8 @@ use setbacks::Setbacks;
 
 /// How long the clockwork sleeps when nobody wakes it.
 const INTERVAL: Duration = Duration::from_secs(10);
+/// How long it sleeps while somebody wants a change feed.
+const FEED_INTERVAL: Duration = Duration::from_secs(1);
 /// Dead things erased in one tick.
 const DEAD_PER_TICK: usize = 64;
 
@@ -37,13 +40,15 @@ pub(crate) struct Clockwork {
     turn: tokio::sync::Mutex<()>,
     due: Setbacks,
     dead: Setbacks,
+    /// Whether changes may wait of accounts that want no change feed any more.
+    leftovers: AtomicBool,
 }
 
 impl Default for Clockwork {
     fn default() -> Self {
         let (due, dead) = (Setbacks::of(Space::Due), Setbacks::of(Space::Dead));
-        let stopped = AtomicBool::new(false);
-        Self { work: Notify::default(), stopped, turn: tokio::sync::Mutex::default(), due, dead }
+        let (stopped, leftovers) = (AtomicBool::new(false), AtomicBool::new(true));
+        Self { work: Notify::default(), stopped, turn: tokio::sync::Mutex::default(), due, dead, leftovers }
     }
 }
 
@@ -59,6 +64,21 @@ impl Clockwork {
         self.wake();
     }
 
+    /// Another account may want no change feed any more, while changes of it wait.
+    pub(crate) fn expect_leftovers(&self) {
+        self.leftovers.store(true, Ordering::Release);
+    }
+
+    /// Whether changes may wait of accounts that want no change feed any more.
+    pub(crate) fn may_have_leftovers(&self) -> bool {
+        self.leftovers.load(Ordering::Acquire)
+    }
+
+    /// No such changes wait.
+    pub(crate) fn has_no_leftovers(&self) {
+        self.leftovers.store(false, Ordering::Release);
+    }
+
     fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
     }
@@ -67,11 +87,18 @@ impl Clockwork {
 /// Ticks until the engine is closed or gone.
 pub(crate) async fn run(clockwork: Arc<Clockwork>, shared: Weak<Shared>) {
     loop {
+        let mut pause = INTERVAL;
         while !clockwork.is_stopped()
             && let Some(shared) = shared.upgrade()
         {
+            let engine = Engine::from(shared);
+            if !engine.policies().with_change_feed().is_empty() {
+                pause = FEED_INTERVAL;
+            }
             let begun = Instant::now();
-            match tick(&Engine::from(shared)).await {
+            let outcome = tick(&engine).await;
+            drop(engine);
+            match outcome {
                 // Half of the time is left to requests, however much there is to do.
                 Ok(true) => tokio::time::sleep(begun.elapsed()).await,
                 Ok(false) => break,
@@ -85,7 +112,7 @@ pub(crate) async fn run(clockwork: Arc<Clockwork>, shared: Weak<Shared>) {
             return;
         }
         // Time may run out with nobody having woken us: then the interval has come.
-        let _ = tokio::time::timeout(INTERVAL, clockwork.work.notified()).await;
+        let _ = tokio::time::timeout(pause, clockwork.work.notified()).await;
     }
 }
 
@@ -94,6 +121,7 @@ pub(crate) async fn tick(engine: &Engine) -> Result<bool, Error> {
     let _turn = engine.clockwork().turn.lock().await;
     let mut more = engine.payloads().give_back().await?;
     more |= due::keep(engine).await?;
+    more |= blob::publish_feeds(engine).await?;
     erase::seal(engine).await?;
     let (now, dead) = dead(engine).await?;
     more |= !dead.is_empty();

@@ -27,7 +27,7 @@ use crate::encryption::CustomerKey;
 use crate::engine::Durability;
 use crate::error::Error;
 use crate::store::embedded::OnPoison;
-use crate::store::{Store, StoreError};
+use crate::store::{Space, Store, StoreError, Tx};
 use pins::{Pin, Pins};
 use refs::Target;
 use seal::{Seal, Sealer};
@@ -79,6 +79,13 @@ pub(crate) struct PayloadOptions {
     pub(crate) segment_bytes: u64,
     /// Called when a sync failed.
     pub(crate) on_poison: OnPoison,
+}
+
+/// Keeps a body of at most [`INLINE_BYTES_MAX`] bytes, born with one reference.
+pub(crate) fn keep_small(tx: &mut dyn Tx, bytes: Vec<u8>) -> Result<PayloadId, StoreError> {
+    let id = PayloadId(tx.id());
+    tx.put(Space::Small, crate::rows::payload::small_key(id), bytes)?;
+    Ok(id)
 }
 
 /// The bodies of one engine. Cheap to clone.

@@ -4,13 +4,17 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::clock::Timestamp;
+use crate::rows::blob::Content;
 use crate::rows::codec::Row;
-use crate::rows::list::ListId;
 
-/// A copy under way. The list that it holds one reference on grows until it is the blob's content.
+/// A copy under way. The content that it holds one reference on grows until it is the blob's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyRow {
-    /// The key of the blob that is to be.
+    /// The account of the blob that is to be.
+    pub account: String,
+    /// Its container's name.
+    pub container: String,
+    /// Its key.
     pub blob: Vec<u8>,
     /// Where the source is, with its signature.
     pub address: String,
@@ -18,10 +22,10 @@ pub struct CopyRow {
     pub version: String,
     /// Bytes to copy, at least one.
     pub total: u64,
-    /// Bytes that the list has.
+    /// Bytes up to which the content is complete.
     pub done: u64,
-    /// The bytes so far; none at the beginning.
-    pub list: Option<ListId>,
+    /// The bytes so far: a list or a map of pages, which nobody shares.
+    pub content: Content,
     /// Names the appointment.
     pub number: u64,
     /// When it is given up.
@@ -46,6 +50,7 @@ pub fn id(key: &[u8]) -> Option<Uuid> {
 mod tests {
     use super::*;
     use crate::rows::codec::{decode, encode};
+    use crate::rows::list::ListId;
     use crate::store::Space;
 
     #[test]
@@ -54,17 +59,19 @@ mod tests {
         assert_eq!(key(copy), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
         assert_eq!((id(&key(copy)), id(b"short")), (Some(copy), None));
         let row = CopyRow {
+            account: "a".into(),
+            container: "c".into(),
             blob: vec![7],
             address: "u".into(),
             version: "v".into(),
             total: 3,
             done: 2,
-            list: Some(ListId(5)),
+            content: Content::Log(ListId(5)),
             number: 6,
             due: Timestamp::from_ticks(9),
         };
         let bytes = encode(&row).unwrap();
-        assert_eq!(bytes, [1, 1, 7, 1, b'u', 1, b'v', 3, 2, 1, 5, 6, 9]);
+        assert_eq!(bytes, [1, 1, b'a', 1, b'c', 1, 7, 1, b'u', 1, b'v', 3, 2, 3, 5, 6, 9]);
         assert_eq!(decode::<CopyRow>(Space::Copies, b"k", &bytes).unwrap(), row);
     }
 }

@@ -29,6 +29,8 @@
 //! tags        blob's or layer's key          -> Tags
 //! tagged      account, tag, value, blob      -> the index of tags
 //! copies      copy                           -> Copy { target, source, its version, what is there of it }
+//! changes     account, instant, id           -> Change { what became of which blob }
+//! feeds       account                        -> Feed { the files that take the next changes }
 //! dead        sequence, kind, id             -> what the clockwork erases next
 //! due         instant, kind, id              -> what the clockwork looks at then
 //! queues      account, queue                 -> Queue { incarnation, policies, metadata }
@@ -43,11 +45,13 @@
 //! ```
 
 pub mod blob;
+pub mod change;
 pub mod codec;
 pub mod container;
 pub mod copy;
 pub mod due;
 pub mod entity;
+pub mod feed;
 pub mod identity;
 pub mod layer;
 pub mod list;

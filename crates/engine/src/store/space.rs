@@ -72,6 +72,10 @@ spaces! {
     Tagged = "tagged";
     /// Copies from other servers that are under way, by their ids.
     Copies = "copies";
+    /// Changes of blobs that are not in the change feed yet, by account, instant and id.
+    Changes = "changes";
+    /// How far the change feeds have come, by account.
+    Feeds = "feeds";
     /// What is dead and waits to be erased, in the order of its death.
     Dead = "dead";
     /// What the clockwork looks at when its instant has come.

@@ -25,6 +25,7 @@ struct Table {
     keys: Vec<String>,
     public_access: bool,
     shared_key: bool,
+    https_only: bool,
     versioning: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     container_retention_days: Option<u16>,
@@ -39,12 +40,13 @@ struct Table {
 
 impl Default for Table {
     fn default() -> Self {
-        let Rules { public_access, shared_key } = Rules::default();
+        let Rules { public_access, shared_key, https_only } = Rules::default();
         let policy = AccountPolicy::default();
         Self {
             keys: Vec::new(),
             public_access,
             shared_key,
+            https_only,
             versioning: policy.versioning,
             container_retention_days: policy.container_retention_days,
             immutability: policy.immutability,
@@ -84,7 +86,8 @@ impl<'de> Visitor<'de> for KeysOrTable {
 
 impl AccountTable {
     fn rules(&self) -> Rules {
-        Rules { public_access: self.0.public_access, shared_key: self.0.shared_key }
+        let Table { public_access, shared_key, https_only, .. } = self.0;
+        Rules { public_access, shared_key, https_only }
     }
 
     /// All of it as a table, with `shown` in place of its keys.

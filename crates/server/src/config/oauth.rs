@@ -31,7 +31,7 @@ pub(crate) struct OAuth {
     #[serde(skip_serializing_if = "Option::is_none")]
     issuer: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    keys: Option<PathBuf>,
+    keys: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tenant: Option<String>,
     audiences: Vec<String>,
@@ -78,8 +78,8 @@ impl OAuth {
     }
 
     /// The file beside the configuration that it rests on.
-    pub(super) fn file(&self) -> Option<&PathBuf> {
-        self.keys.as_ref().filter(|_| self.mode == Some(OAuthMode::Full))
+    pub(super) fn file(&self) -> Option<PathBuf> {
+        self.keys.as_ref().filter(|keys| self.mode == Some(OAuthMode::Full) && !is_address(keys)).map(PathBuf::from)
     }
 
     /// Whose tokens are accepted, if anybody's.
@@ -98,14 +98,23 @@ impl OAuth {
 }
 
 fn signing(oauth: &OAuth) -> Result<Issuer, StartError> {
-    let (Some(issuer), Some(path)) = (&oauth.issuer, &oauth.keys) else {
+    let Some(issuer) = &oauth.issuer else {
         return Err(StartError::new(
-            "bearer tokens are checked by [oauth] issuer and keys, and one of them is not given",
+            "bearer tokens are to be checked by their issuer, and [oauth] issuer is not given",
         ));
     };
-    let failed = |error: &dyn std::fmt::Display| StartError::new(format!("the keys in {}: {error}", path.display()));
+    let Some(path) = oauth.keys.as_ref().filter(|keys| !is_address(keys)) else {
+        let published = Issuer::publishing(issuer, oauth.keys.as_deref());
+        return published.map_err(|error| StartError::new(format!("the keys of [oauth]: {error}")));
+    };
+    let failed = |error: &dyn std::fmt::Display| StartError::new(format!("the keys in {path}: {error}"));
     let keys = std::fs::read(path).map_err(|error| failed(&error))?;
     Issuer::signing(issuer, &keys).map_err(|error| failed(&error))
+}
+
+/// Whether keys lie at an address, not in a file.
+fn is_address(keys: &str) -> bool {
+    keys.contains("://")
 }
 
 impl RoleEntry {
@@ -163,9 +172,15 @@ mod tests {
         assert_eq!(accepts("[oauth]\nmode = \"basic\"\n", &[]), Ok(true));
         assert_eq!(accepts(&full, &[]), Ok(true));
         assert!(load_file(&full, &[]).unwrap().watched.iter().any(|path| path.ends_with("keys.json")));
+        for elsewhere in ["https://issuer.example/keys", "http://127.0.0.1:1/keys", "http://localhost:1/"] {
+            let config = load_file(&full.replace(keys, elsewhere), &[]).unwrap();
+            assert_eq!((config.accounts.issuer().is_some(), config.watched.len()), (true, 1), "{elsewhere}");
+        }
+        assert_eq!(accepts(&full.replace("keys = ", "# keys = "), &[]), Ok(true), "the issuer tells where they are");
         let refused = [
             (full.replace("keys.json", "none.json"), "none.json"),
-            (full.replace("keys = ", "# keys = "), "one of them is not given"),
+            (full.replace("issuer = ", "# issuer = ").replace("[oauth]", "[oauth]\nmode = \"full\""), "issuer"),
+            (full.replace(keys, "http://issuer.example/keys"), "http://issuer.example/keys"),
             (full.replace("account = \"mine\"", "account = \"MINE\""), "MINE"),
             (full.replace("\"reader\"", "\"king\""), "king"),
             (format!("{full}queue = \"jobs\"\n"), "not for several"),

@@ -7,10 +7,11 @@ use lazuli_api::target::{Front, Service};
 use serde::Serialize;
 
 use super::oauth::OAuth;
+use super::tls::TlsTable;
 use super::{Config, Durability, LogFormat, MIB};
 use crate::start::StartError;
 
-/// What is shown in place of a key.
+/// What is shown in place of a key or a password.
 const HIDDEN: &str = "(not shown)";
 
 #[derive(Serialize)]
@@ -28,6 +29,7 @@ struct Printed<'a, A> {
     path_style_only: bool,
     #[serde(flatten)]
     services: BTreeMap<&'static str, Endpoint<'a>>,
+    tls: TlsTable,
     accounts: BTreeMap<String, A>,
     oauth: &'a OAuth,
 }
@@ -61,6 +63,7 @@ pub(crate) fn print(config: &Config) -> Result<String, StartError> {
         strict_versions: config.strict_versions,
         path_style_only: config.path_style_only,
         services: services.collect(),
+        tls: config.tls.clone().with_password(HIDDEN),
         accounts: accounts.collect(),
         oauth: &config.oauth,
     };
@@ -97,7 +100,8 @@ mod tests {
         let path = scratch.path().join("lazuli.toml");
         let text = "cache_mib = 7\n[blob]\nport = 9\nkeep_alive = 5\n[accounts.mine]\n\
                     keys = [\"c2VjcmV0\", \"c2VjcmV1\"]\nversioning = true\n\
-                    [oauth]\nmode = \"basic\"\n[[oauth.roles]]\nrole = \"reader\"\nqueue = \"jobs\"\n";
+                    [oauth]\nmode = \"basic\"\n[[oauth.roles]]\nrole = \"reader\"\nqueue = \"jobs\"\n\
+                    [tls]\ncert = \"a.pfx\"\npassword = \"c2VjcmV2\"\nhttps_only = false\n";
         std::fs::write(&path, text).unwrap();
         let config = ["--config", path.to_str().unwrap(), "--webPort", "8", "--tableKeepAliveTimeout", "6"];
         let shown = printed(&config);
@@ -107,6 +111,8 @@ mod tests {
         assert_eq!((file.blob.port, file.blob.keep_alive), (Some(9), Some(5)));
         assert_eq!((file.queue.port, file.queue.keep_alive), (Some(10_001), Some(120)));
         assert_eq!((file.table.keep_alive, file.web.port), (Some(6), Some(8)));
+        let tls = format!("cert = \"a.pfx\"\npassword = \"{HIDDEN}\"\nhttps_only = false");
+        assert_eq!(file.tls, toml::from_str(&tls).unwrap());
         let table = format!("keys = [\"{HIDDEN}\", \"{HIDDEN}\"]\nversioning = true");
         assert_eq!(file.oauth, toml::from_str::<File>(text).unwrap().oauth);
         assert_eq!(file.accounts["mine"], toml::from_str(&table).unwrap());

@@ -1,16 +1,17 @@
 //! Bearer tokens. <https://learn.microsoft.com/rest/api/storageservices/authorize-with-azure-active-directory>
 
+mod keys;
 pub mod roles;
 mod token;
 
 use std::sync::Arc;
 
 use http::StatusCode;
-use jsonwebtoken::DecodingKey;
-use jsonwebtoken::jwk::{JwkSet, PublicKeyUse};
 use lazuli_engine::identity::IdentityId;
 
+use self::keys::{Keys, Published};
 use self::roles::{Assignment, Role};
+use self::token::Claims;
 use super::rights::Kind;
 use super::{Asked, failed};
 use crate::code::Code;
@@ -40,11 +41,15 @@ enum Check {
     /// Not at all: for development.
     Form,
     /// By who issued it and signed it.
-    Signature { issuer: String, keys: Arc<Keys> },
+    Signature { issuer: String, keys: KeySource },
 }
 
-/// The keys that tokens are signed with, each with its id.
-type Keys = Vec<(Option<String>, DecodingKey)>;
+/// Where the keys come from that tokens are signed with.
+#[derive(Clone, Debug)]
+enum KeySource {
+    Given(Arc<Keys>),
+    Published(Published),
+}
 
 /// Why no tokens can be accepted.
 #[derive(Debug, thiserror::Error)]
@@ -55,20 +60,27 @@ pub enum IssuerError {
     /// There are no keys for signatures in it.
     #[error("among the keys of the issuer there is none that signs by RS256 or ES256")]
     Empty,
+    /// Keys cannot be fetched from there: on the way, others could be put in their place.
+    #[error("{0:?} is neither an address over https nor one of this machine")]
+    Address(String),
 }
 
 impl Issuer {
     /// Tokens of `issuer`, signed with a key of `jwks`, a JSON web key set.
     pub fn signing(issuer: &str, jwks: &[u8]) -> Result<Self, IssuerError> {
-        let set: JwkSet = serde_json::from_slice(jwks).map_err(IssuerError::Form)?;
-        let signs = |usage: &Option<PublicKeyUse>| !matches!(usage, Some(PublicKeyUse::Encryption));
-        let keys = set.keys.iter().filter(|key| signs(&key.common.public_key_use));
-        let keys: Keys =
-            keys.filter_map(|key| Some((key.common.key_id.clone(), DecodingKey::from_jwk(key).ok()?))).collect();
-        if keys.is_empty() {
-            return Err(IssuerError::Empty);
-        }
-        Ok(Self::of(Check::Signature { issuer: issuer.to_owned(), keys: Arc::new(keys) }, Vec::new()))
+        Ok(Self::of_keys(issuer, KeySource::Given(Arc::new(keys::parse(jwks)?))))
+    }
+
+    /// Tokens of `issuer`, signed with a key that it publishes at `address`: a JSON web key set, or a discovery document
+    /// that says where one is; without it, where discovery documents are. Nothing is fetched yet.
+    pub fn publishing(issuer: &str, address: Option<&str>) -> Result<Self, IssuerError> {
+        let discovery = || format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'));
+        let published = Published::at(&address.map_or_else(discovery, str::to_owned))?;
+        Ok(Self::of_keys(issuer, KeySource::Published(published)))
+    }
+
+    fn of_keys(issuer: &str, keys: KeySource) -> Self {
+        Self::of(Check::Signature { issuer: issuer.to_owned(), keys }, Vec::new())
     }
 
     /// Tokens that look like the service's own: issuer, audience and times, but not whether they are signed. Everybody
@@ -109,12 +121,31 @@ impl Issuer {
         self
     }
 
+    /// The same, with the keys that `before` has fetched from the same address.
+    pub(super) fn after(mut self, before: &Self) -> Self {
+        if let Check::Signature { keys: KeySource::Published(own), .. } = &mut self.check
+            && let Check::Signature { keys: KeySource::Published(old), .. } = &before.check
+            && own.is_of(old)
+        {
+            *own = old.clone();
+        }
+        self
+    }
+
+    /// Fetches its keys, if it publishes them. What is wrong is logged: it is tried again when a token comes.
+    pub async fn prepare(&self) {
+        if let Check::Signature { keys: KeySource::Published(published), .. } = &self.check {
+            published.refresh().await;
+        }
+    }
+
     /// Checks a token: its form and signature, who issued it, for whom and when. What its bearer may do is not judged
     /// yet.
     ///
     /// Refuses `InvalidAuthenticationInfo` with a challenge, and `AuthenticationFailed` for a version that has no
-    /// tokens, and for a connection over which they can be overheard.
-    pub(super) fn verify(&self, token: &str, asked: Asked<'_>) -> Result<Identity, Problem> {
+    /// tokens, and for a connection over which they can be overheard; `ServerBusy` while the issuer's keys cannot be
+    /// fetched.
+    pub(super) async fn verify(&self, token: &str, asked: Asked<'_>) -> Result<Identity, Problem> {
         let first = if asked.service == Service::Table { Version::V2020_12_06 } else { Version::V2017_11_09 };
         if asked.version < first {
             return Err(failed("Authentication scheme Bearer is not supported in this version."));
@@ -123,17 +154,30 @@ impl Issuer {
         if !asked.peer.secure && !local && !self.plain_http {
             return Err(failed("Authentication scheme Bearer is not allowed with HTTP."));
         }
-        let claims = self.claims(token, asked).map_err(|reason| self.invalid(reason))?;
+        let claims = self.claims(token).await?;
+        self.judge(&claims, asked).map_err(|reason| self.invalid(reason))?;
         let principals = claims.principals();
         let id = IdentityId { tenant: claims.tenant(), object: claims.object() };
         Ok(Identity::known(id, principals))
     }
 
-    fn claims(&self, token: &str, asked: Asked<'_>) -> Result<token::Claims, &'static str> {
-        let claims = match &self.check {
-            Check::Form => token::unchecked(token)?,
-            Check::Signature { keys, .. } => token::signed(token, keys)?,
+    /// What the token says, if its form and signature are right.
+    async fn claims(&self, token: &str) -> Result<Claims, Problem> {
+        let Check::Signature { keys, .. } = &self.check else {
+            return token::unchecked(token).map_err(|reason| self.invalid(reason));
         };
+        let id = token::key_id(token).map_err(|reason| self.invalid(reason))?;
+        let keys = match keys {
+            KeySource::Given(keys) => Some(Arc::clone(keys)),
+            KeySource::Published(published) => published.for_key(id.as_deref()).await,
+        };
+        let keys = keys.ok_or_else(|| {
+            Problem::new(Code::ServerBusy).saying("The keys of the issuer of tokens cannot be fetched at present.")
+        })?;
+        token::signed(token, &keys).map_err(|reason| self.invalid(reason))
+    }
+
+    fn judge(&self, claims: &Claims, asked: Asked<'_>) -> Result<(), &'static str> {
         let issuer = match &self.check {
             Check::Form => None,
             Check::Signature { issuer, .. } => Some(issuer.as_str()),
@@ -150,8 +194,7 @@ impl Issuer {
             let bare = name.trim_end_matches('/');
             AUDIENCES.contains(&bare) || self.audiences.iter().any(|own| own == name) || endpoint(name)
         };
-        claims.check_audience(meant)?;
-        Ok(claims)
+        claims.check_audience(meant)
     }
 
     /// The identity with its roles for what is asked.

@@ -1,7 +1,7 @@
 //! JSON web tokens: form, signature and claims.
 
 use jsonwebtoken::dangerous::insecure_decode;
-use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode, decode_header};
 use lazuli_engine::clock::Timestamp;
 use serde::Deserialize;
 
@@ -52,12 +52,14 @@ pub(super) fn unchecked(token: &str) -> Result<Claims, &'static str> {
     Ok(decoded.claims)
 }
 
+/// The id of the key that a token says it is signed with, if it says so.
+pub(super) fn key_id(token: &str) -> Result<Option<String>, &'static str> {
+    Ok(header(token)?.kid)
+}
+
 /// The claims of a token that is signed with one of `keys`: with the one that it names, if it names one.
 pub(super) fn signed(token: &str, keys: &[(Option<String>, DecodingKey)]) -> Result<Claims, &'static str> {
-    let header = decode_header(token).map_err(|_| "The token is malformed.")?;
-    if !ALGORITHMS.contains(&header.alg) {
-        return Err("The token is not signed by RS256 or ES256.");
-    }
+    let header = header(token)?;
     // Times and audience are judged by the server's own clock and rules.
     let mut validation = Validation::new(header.alg);
     validation.required_spec_claims.clear();
@@ -68,6 +70,11 @@ pub(super) fn signed(token: &str, keys: &[(Option<String>, DecodingKey)]) -> Res
     let tried = keys.iter().filter(|(id, key)| named(id) && key.family() == header.alg.family());
     let mut found = tried.filter_map(|(_, key)| decode::<Claims>(token, key, &validation).ok());
     found.next().map(|data| data.claims).ok_or("The token is not signed with a key of its issuer.")
+}
+
+fn header(token: &str) -> Result<Header, &'static str> {
+    let header = decode_header(token).map_err(|_| "The token is malformed.")?;
+    if ALGORITHMS.contains(&header.alg) { Ok(header) } else { Err("The token is not signed by RS256 or ES256.") }
 }
 
 impl Claims {

@@ -1,5 +1,6 @@
 //! Copies. <https://learn.microsoft.com/rest/api/storageservices/copy-blob>
 
+mod incremental;
 mod origin;
 mod parts;
 
@@ -43,6 +44,7 @@ pub(super) const ROUTES: &[Route] = &[
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIs(KIND, "BlockBlob")], &PUT_FROM_URL),
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIsNot(KIND, "BlockBlob"), HeaderIs(SYNC, "true")], &COPY_SYNC),
     Route::blob(PUT, "", &[Header(SOURCE), HeaderIsNot(KIND, "BlockBlob"), HeaderIsNot(SYNC, "true")], &COPY),
+    Route::blob(PUT, "incrementalcopy", &[], &incremental::COPY),
     Route::blob(PUT, "copy", &[HeaderIs("x-ms-copy-action", "abort")], &ABORT),
     Route::blob(PUT, "block", &[Header(SOURCE)], &parts::PUT_BLOCK),
     Route::blob(PUT, "appendblock", &[Header(SOURCE)], &parts::APPEND_BLOCK),
@@ -58,6 +60,7 @@ static COPY: Operation = Operation {
 };
 
 async fn start(call: Call) -> Result<Answer, Problem> {
+    encryption::none(&call.fields)?;
     let target = to_write(&call)?;
     let Origin { url, place, .. } = origin(&call).await?;
     let request = request(&call, CopyKind::Start, url)?;
@@ -105,6 +108,7 @@ static COPY_SYNC: Operation = Operation {
 };
 
 async fn copy_sync(call: Call) -> Result<Answer, Problem> {
+    encryption::none(&call.fields)?;
     let target = to_write(&call)?;
     let checks = [Integrity::of_source(&call.fields)?];
     let Origin { url, place, reads_tags } = origin(&call).await?;
@@ -198,7 +202,7 @@ fn flag(fields: &Fields, name: &str) -> Result<Option<bool>, Problem> {
 }
 
 /// Copies within the request; answers the CRC-64 too if the bytes were read for it. Bytes of this server are shared,
-/// after they were read if the call says what their digest is.
+/// after they were read if the call says what their digest is, unless they are or are to be under a customer's key.
 async fn copied(
     call: &Call,
     target: OnBlob,
@@ -210,7 +214,8 @@ async fn copied(
     let shares = match &place {
         Place::Own(source) => {
             let kind = copy::source(&call.engine, source).map_err(refused)?.kind;
-            request.kind != CopyKind::Put || kind.is_like(BlobKind::Block)
+            let keyed = target.key.is_some() || source.key.is_some();
+            !keyed && (request.kind != CopyKind::Put || kind.is_like(BlobKind::Block))
         }
         Place::Remote(_) => false,
     };

@@ -24,7 +24,7 @@ use crate::fields::Fields;
 use crate::integrity::Integrity;
 use crate::remote::{Ask, Reading, explained};
 use crate::target::Level;
-use crate::wire::{self, condition, kind, lease, metadata, part, properties, range};
+use crate::wire::{self, condition, encryption, kind, lease, metadata, part, properties, range};
 
 /// Names the source.
 pub(super) const SOURCE: &str = "x-ms-copy-source";
@@ -37,15 +37,6 @@ const ADDRESS_BYTES_MAX: usize = 8 * 1024;
 /// What a URL may not hold as it is, though some clients send it.
 const UNSAFE: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
-/// Headers of copies that are not built: a copy is under the service's own keys, on both sides.
-const UNBUILT: &[&str] = &[
-    "x-ms-encryption-key",
-    "x-ms-file-request-intent",
-    "x-ms-source-encryption-algorithm",
-    "x-ms-source-encryption-key",
-    "x-ms-source-encryption-key-sha256",
-];
-
 /// Where a copy comes from, and that its caller may read it.
 #[derive(Debug)]
 pub(super) struct Origin {
@@ -71,9 +62,6 @@ pub(super) enum Place {
 /// for what the caller may not read, and the refusals of conditions.
 pub(super) async fn origin(call: &Call) -> Result<Origin, Problem> {
     let fields = &call.fields;
-    if let Some(name) = UNBUILT.iter().find(|name| fields.has_header(name)) {
-        return Err(Problem::not_implemented(&format!("The header {name}")));
-    }
     let text = address(fields)?;
     let url = without_signature(&text);
     if url.len() > KEPT_BYTES_MAX {
@@ -83,6 +71,7 @@ pub(super) async fn origin(call: &Call) -> Result<Origin, Problem> {
         return Err(Problem::header(SOURCE, &url).saying(format!("The header {SOURCE} is longer than 8 KiB.")));
     }
     let conditions = condition::source(fields)?;
+    encryption::source_key(fields)?;
     let (place, reads_tags) = match Source::parse(call, SOURCE, &text)? {
         Some(source) => {
             let (on, grant) = own(call, &source, conditions).await?;
@@ -93,6 +82,7 @@ pub(super) async fn origin(call: &Call) -> Result<Origin, Problem> {
                 uri: text.parse::<Uri>().map_err(|_| Problem::header(SOURCE, &url))?,
                 authorization: fields.headers().get(AUTHORIZATION).cloned(),
                 conditions: headers_of(fields),
+                key: encryption::source_headers(fields),
             }),
             true,
         ),
@@ -129,6 +119,7 @@ async fn own(call: &Call, source: &Source, conditions: Conditions) -> Result<(On
         part: part::read(&source.fields)?,
         conditions,
         lease: lease::of_source(&call.fields)?,
+        key: encryption::source_key(&call.fields)?,
         ..OnBlob::at(source.target.blob()?)
     };
     Ok((on, grant))
@@ -252,14 +243,14 @@ impl Opened {
         }
     }
 
-    /// Stores the bytes and checks them against the digests that the call says the source has. `md5`: whether the MD5
+    /// Stores the bytes, under the key that the call brings, and checks them against the digests that the call says the source has. `md5`: whether the MD5
     /// is wanted though the call gave none.
     ///
     /// Refuses `Md5Mismatch`, `Crc64Mismatch`, and as [`open`].
     pub(super) async fn stage(mut self, call: &Call, checks: &[Integrity], md5: bool) -> Result<Staged, Problem> {
         let expected = Some(self.remaining());
         let md5 = md5 || checks.iter().any(|check| check.wants_md5());
-        let mut stage = call.engine.payloads().stage(md5, expected);
+        let mut stage = call.engine.payloads().stage(md5, expected).seal(encryption::key(&call.fields)?);
         while let Some(bytes) = self.next().await? {
             stage.write(bytes).await?;
         }

@@ -32,6 +32,8 @@ async fn put_block(call: Call) -> Result<Answer, Problem> {
     let Origin { place, .. } = origin(&call).await?;
     let answer = Answer::created().header("x-ms-request-server-encrypted", "true");
     if let (Place::Own(source), [Integrity::Unstated]) = (&place, checks)
+        && source.key.is_none()
+        && target.key.is_none()
         && copy::put_block(&call.engine, source.clone(), range, target.clone(), id.clone()).await.map_err(refused)?
     {
         return Ok(answer);

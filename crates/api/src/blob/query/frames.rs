@@ -4,7 +4,7 @@ use lazuli_engine::blob::content::READ_BYTES_MAX;
 use uuid::Uuid;
 
 use super::records::Fault;
-use crate::wire::avro::{Container, encode};
+use lazuli_engine::avro::{Container, encode};
 
 /// The records of an answer, in the order of their indices.
 const SCHEMA: &str = concat!(

@@ -67,8 +67,9 @@ pub async fn ranges(
 }
 
 fn list(view: &dyn View, on: &OnBlob, asked: PagesAsked, previous: Option<&OnBlob>) -> Result<PageRanges, Error> {
-    let blob = state::readable(view, on)?.blob;
+    let state::Found { part, blob, .. } = state::readable(view, on)?;
     sequence(&blob)?;
+    state::own(part, &blob)?;
     let previous = previous.map(|on| earlier(view, on)).transpose()?;
     let window = window(&blob, asked)?;
     let mut list = List { stretches: Vec::new(), limit: asked.limit.unwrap_or(UNPAGED_MAX), next: None };
