@@ -81,7 +81,6 @@ codes! {
     IncrementalCopySourceMustBeSnapshot 409 "The source for incremental copy request must be a snapshot.";
     InfiniteLeaseDurationRequired 412 "The lease ID matched, but the specified lease must be an infinite-duration lease.";
     ImmutabilityPolicyDeleteOnLockedPolicy 409 "A locked immutability policy cannot be deleted.";
-    InfiniteLeaseDurationRequired 412 "The lease ID matched, but the specified lease must be an infinite-duration lease.";
     InsufficientAccountPermissions 403 "The account being accessed does not have sufficient permissions to execute this operation.";
     InsufficientStorage 507 "The server has too little disk space left to store more data. Reads and deletes still work.";
     InternalError 500 "The server encountered an internal error. Please retry the request.";
