@@ -23,6 +23,7 @@ use tokio::task::JoinHandle;
 use crate::client::{ACCOUNT, Credentials, KEY};
 use crate::queues::Queues;
 use crate::signed::{Client, Request, encode};
+use crate::tables::Tables;
 
 /// A second account of servers in this process, with the same key.
 pub const OTHER_ACCOUNT: &str = "other";
@@ -34,6 +35,7 @@ pub struct Lazuli {
     engine: Engine,
     service: Service,
     queues: Queues,
+    tables: Tables,
     tasks: Vec<JoinHandle<()>>,
     _copier: Copier,
 }
@@ -59,14 +61,24 @@ impl Lazuli {
         let copier = Copier::start(engine.clone(), app.remote.clone());
         let (blobs, blob_task) = serve(&app, target::Service::Blob).await;
         let (queues, queue_task) = serve(&app, target::Service::Queue).await;
+        let (tables, table_task) = serve(&app, target::Service::Table).await;
         let service = Service::new(Client::new(blobs, Arc::clone(&clock) as _));
         let queues = Queues::new(Client::new(queues, Arc::clone(&clock) as _));
-        Self { clock, engine, service, queues, tasks: vec![blob_task, queue_task], _copier: copier }
+        let credentials = Credentials::development().expect("the published key is one").for_tables();
+        let tables = Client::new(tables, Arc::clone(&clock) as _).with_credentials(credentials);
+        let tables = Tables::new(tables);
+        let tasks = vec![blob_task, queue_task, table_task];
+        Self { clock, engine, service, queues, tables, tasks, _copier: copier }
     }
 
     /// Its queue service.
     pub const fn queues(&self) -> &Queues {
         &self.queues
+    }
+
+    /// Its table service.
+    pub const fn tables(&self) -> &Tables {
+        &self.tables
     }
 
     /// Sets what the owner of the account decided.

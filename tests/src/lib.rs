@@ -12,6 +12,7 @@ pub mod random;
 pub mod sas;
 pub mod signed;
 pub mod structured;
+pub mod tables;
 pub mod tls;
 pub mod token;
 pub mod witness;

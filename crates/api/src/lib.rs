@@ -21,6 +21,7 @@ pub mod route;
 pub mod serve;
 mod service;
 mod stamp;
+pub mod table;
 pub mod target;
 pub mod version;
 mod website;

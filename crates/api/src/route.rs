@@ -8,6 +8,9 @@ use crate::fields::Fields;
 use crate::operation::Operation;
 use crate::target::Level;
 
+/// A method of the Table service alone, older than PATCH.
+const MERGE: &str = "MERGE";
+
 /// The methods that operations use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "they are the HTTP methods")]
@@ -18,6 +21,8 @@ pub enum Verb {
     Post,
     Delete,
     Options,
+    Patch,
+    Merge,
 }
 
 impl Verb {
@@ -30,6 +35,8 @@ impl Verb {
             Method::POST => Self::Post,
             Method::DELETE => Self::Delete,
             Method::OPTIONS => Self::Options,
+            Method::PATCH => Self::Patch,
+            _ if method.as_str() == MERGE => Self::Merge,
             _ => return None,
         })
     }
@@ -122,8 +129,9 @@ impl Route {
         Self { verbs, level: Level::Blob, restype: Selector::Absent, comp: selector(comp), markers, operation }
     }
 
-    /// A route of a queue, of its messages or of one of them; an empty `comp` stands for its absence.
-    pub const fn queue(
+    /// A route of a queue, of its messages or of one of them, or of a table or what is in it; an empty `comp` stands
+    /// for its absence.
+    pub const fn at(
         level: Level,
         verbs: &'static [Verb],
         comp: &'static str,

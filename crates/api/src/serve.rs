@@ -30,6 +30,7 @@ use crate::remote::Remote;
 use crate::route::{self, Route, Verb};
 use crate::service;
 use crate::stamp::Stamp;
+use crate::table::{self, method};
 use crate::target::{Front, Level, Resource, Service, Target};
 use crate::version::{VERSION_HEADER, Version};
 use crate::website;
@@ -134,7 +135,6 @@ impl Routed {
     ) -> Result<Self, Problem> {
         let Request { method, raw_path, raw_query, headers, case, peer, chunks } = request;
         let chunks = drained(chunks, &headers);
-        let routes = routes(service)?;
         let fields = Fields::parse(headers, raw_query.as_deref(), case)?;
         let version = match inherited {
             Some(version) if !fields.has_header(VERSION_HEADER) => version,
@@ -148,7 +148,8 @@ impl Routed {
         let default = service::default_version(&properties, &fields).filter(|_| inherited.is_none());
         let version = default.unwrap_or(version);
         stamp.version = version;
-        let operation = route::find(routes, &method, target.level(), &fields)?;
+        let meant = if service == Service::Table { Some(method::meant(&method, fields.headers())?) } else { None };
+        let operation = route::find(routes(service), meant.as_ref().unwrap_or(&method), target.level(), &fields)?;
         stamp.operation = operation.name;
         Ok(Self { service, method, target, fields, version, operation, peer, chunks })
     }
@@ -224,11 +225,11 @@ fn refuse_feed(target: &Target) -> Result<(), Problem> {
 }
 
 /// The routes of a service.
-fn routes(service: Service) -> Result<&'static [&'static [Route]], Problem> {
+const fn routes(service: Service) -> &'static [&'static [Route]] {
     match service {
-        Service::Blob => Ok(blob::ROUTES),
-        Service::Queue => Ok(queue::ROUTES),
-        Service::Table => Err(Problem::not_implemented(&format!("The {} service", service.name()))),
+        Service::Blob => blob::ROUTES,
+        Service::Queue => queue::ROUTES,
+        Service::Table => table::ROUTES,
     }
 }
 

@@ -16,6 +16,8 @@ use warp::reply::Response;
 use crate::answer::{Answer, Content, Made};
 use crate::cors::Cors;
 use crate::error::Problem;
+use crate::table;
+use crate::table::odata::{format::Metadata, write};
 use crate::target::Service;
 use crate::version::{VERSION_HEADER, Version};
 use crate::wire::date;
@@ -25,6 +27,10 @@ use crate::wire::xml::Writer;
 const CLIENT_ID: &str = "x-ms-client-request-id";
 /// Longest client request id that is echoed.
 const CLIENT_ID_BYTES_MAX: usize = 1024;
+
+/// What every answer of the Table service says to caches and browsers.
+const NEITHER_STORED_NOR_GUESSED: [(&str, &str); 2] =
+    [("cache-control", "no-cache"), ("x-content-type-options", "nosniff")];
 
 /// What is known of a request before anything can fail.
 #[derive(Debug)]
@@ -39,6 +45,8 @@ pub(crate) struct Stamp {
     pub(crate) cors: Option<Cors>,
     /// The operation, once it is known; for the log.
     pub(crate) operation: &'static str,
+    /// Of the Table service: how a refusal is to be written; none for XML.
+    pub(crate) odata: Option<Metadata>,
     service: Service,
     is_head: bool,
     client_id: Option<HeaderValue>,
@@ -55,6 +63,7 @@ impl Stamp {
             version: Version::NEWEST,
             cors: None,
             operation: "",
+            odata: Metadata::of_refusal(headers),
             service,
             is_head: method == Method::HEAD,
             client_id: headers.get(CLIENT_ID).filter(visible).cloned(),
@@ -110,6 +119,11 @@ impl Stamp {
                 headers.insert(HeaderName::from_static(name), value);
             }
         }
+        if self.service == Service::Table {
+            for (name, value) in NEITHER_STORED_NOR_GUESSED {
+                headers.entry(name).or_insert(HeaderValue::from_static(value));
+            }
+        }
         if let Some(id) = &self.client_id {
             headers.insert(HeaderName::from_static(CLIENT_ID), id.clone());
         }
@@ -120,16 +134,32 @@ impl Stamp {
         for (name, value) in &problem.headers {
             answer = answer.header(name, value);
         }
-        if problem.not_modified { answer } else { answer.xml(self.document(problem)) }
+        match (problem.not_modified, self.service, self.odata) {
+            (true, ..) => answer,
+            (false, Service::Table, odata) => self.odata_document(answer, odata, problem),
+            (false, Service::Blob | Service::Queue, _) => answer.xml(self.document(problem)),
+        }
+    }
+
+    /// The answer with a body as the Table service writes it: in JSON, if the client reads that.
+    fn odata_document(&self, answer: Answer, odata: Option<Metadata>, problem: &Problem) -> Answer {
+        let (code, message) = (problem.code.name(), self.message(problem));
+        match odata {
+            Some(metadata) => table::json(answer, metadata, write::refusal(code, &message)),
+            None => answer.xml(write::refusal_xml(code, &printable(&message))),
+        }
+    }
+
+    fn message(&self, problem: &Problem) -> String {
+        let message = problem.message.as_deref().unwrap_or(problem.code.message());
+        format!("{message}\nRequestId:{}\nTime:{}", self.request_id, date::iso8601(self.now))
     }
 
     fn document(&self, problem: &Problem) -> Vec<u8> {
-        let message = problem.message.as_deref().unwrap_or(problem.code.message());
         let mut xml = Writer::begin();
         xml.open("Error");
         xml.text("Code", problem.code.name());
-        let time = date::iso8601(self.now);
-        xml.text("Message", &printable(&format!("{message}\nRequestId:{}\nTime:{time}", self.request_id)));
+        xml.text("Message", &printable(&self.message(problem)));
         for (element, value) in &problem.details {
             xml.text(element, &printable(value));
         }

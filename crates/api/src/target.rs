@@ -1,17 +1,20 @@
-//! What a request addresses: service, account, container, blob, queue, message.
+//! What a request addresses: service, account, container, blob, queue, message, table, entity.
 //! <https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata>
 
 use std::net::IpAddr;
 
 use lazuli_engine::names::{
     AccountName, BlobAddress, BlobName, ContainerAddress, ContainerName, NameError, QueueAddress, QueueName,
+    TableAddress, TableName,
 };
 use lazuli_engine::queue::MessageId;
+use lazuli_engine::table::{EntityKey, OnEntity};
 use uuid::Uuid;
 
 use crate::code::Code;
 use crate::error::Problem;
 use crate::fields::{Fields, decode};
+use crate::table::odata::path;
 
 /// What is appended to the account's name to address its read-only copy.
 pub(crate) const SECONDARY_SUFFIX: &str = "-secondary";
@@ -82,6 +85,16 @@ pub enum Level {
     Messages,
     /// One message.
     Message,
+    /// The tables of the account, to be listed or added to.
+    Tables,
+    /// A table as one of them.
+    TableEntry,
+    /// A table as the place of its entities.
+    Table,
+    /// An entity.
+    Entity,
+    /// Many entities in one request.
+    Batch,
 }
 
 /// What of the account is addressed.
@@ -99,6 +112,16 @@ pub enum Resource {
     Messages(QueueName),
     /// One of them; none for an id that no message can have.
     Message(QueueName, Option<MessageId>),
+    /// The tables.
+    Tables,
+    /// A table as one of them.
+    TableEntry(TableName),
+    /// A table as the place of its entities.
+    Table(TableName),
+    /// An entity.
+    Entity(TableName, EntityKey),
+    /// What the parts of a batch say.
+    Batch,
 }
 
 /// What a request addresses.
@@ -141,15 +164,17 @@ impl Target {
         let account = AccountName::parse(name).map_err(|_| Problem::new(Code::ResourceNotFound))?;
         let resource = match service {
             Service::Queue => queue_resource(rest)?,
-            Service::Blob | Service::Table => resource(rest, fields)?,
+            Service::Table => path::resource(&decode(rest)?)?,
+            Service::Blob => resource(rest, fields)?,
         };
         Ok(Self { account, secondary, path_style: by_host.is_none(), resource, raw_path: raw_path.to_owned() })
     }
 
-    /// The container or queue that it is in, or is itself.
+    /// The container, queue or table that it is in, or is itself.
     pub fn top(&self) -> Option<&str> {
         match &self.resource {
-            Resource::Service => None,
+            Resource::Service | Resource::Tables | Resource::Batch => None,
+            Resource::TableEntry(table) | Resource::Table(table) | Resource::Entity(table, _) => Some(table.as_str()),
             Resource::Container(container) | Resource::Blob(container, _) => Some(container.as_str()),
             Resource::Queue(queue) | Resource::Messages(queue) | Resource::Message(queue, _) => Some(queue.as_str()),
         }
@@ -164,6 +189,11 @@ impl Target {
             Resource::Queue(_) => Level::Queue,
             Resource::Messages(_) => Level::Messages,
             Resource::Message(..) => Level::Message,
+            Resource::Tables => Level::Tables,
+            Resource::TableEntry(_) => Level::TableEntry,
+            Resource::Table(_) => Level::Table,
+            Resource::Entity(..) => Level::Entity,
+            Resource::Batch => Level::Batch,
         }
     }
 
@@ -195,7 +225,29 @@ impl Target {
             Resource::Queue(queue) | Resource::Messages(queue) | Resource::Message(queue, _) => {
                 Ok(QueueAddress { account: self.account.clone(), queue: queue.clone() })
             }
-            Resource::Service | Resource::Container(_) | Resource::Blob(..) => Err(Problem::new(Code::InvalidUri)),
+            _ => Err(Problem::new(Code::InvalidUri)),
+        }
+    }
+
+    /// The table, of a table or one of its entities.
+    ///
+    /// Refuses `InvalidUri` for anything else.
+    pub fn table(&self) -> Result<TableAddress, Problem> {
+        match &self.resource {
+            Resource::TableEntry(table) | Resource::Table(table) | Resource::Entity(table, _) => {
+                Ok(TableAddress { account: self.account.clone(), table: table.clone() })
+            }
+            _ => Err(Problem::new(Code::InvalidUri)),
+        }
+    }
+
+    /// The entity.
+    ///
+    /// Refuses `InvalidUri` for anything else.
+    pub fn entity(&self) -> Result<OnEntity, Problem> {
+        match &self.resource {
+            Resource::Entity(_, key) => Ok(OnEntity { table: self.table()?, key: key.clone() }),
+            _ => Err(Problem::new(Code::InvalidUri)),
         }
     }
 
@@ -269,7 +321,7 @@ fn blob(raw: &str) -> Result<BlobName, Problem> {
     BlobName::parse(&decode(raw)?).map_err(name_problem)
 }
 
-fn name_problem(error: NameError) -> Problem {
+pub(crate) fn name_problem(error: NameError) -> Problem {
     Problem::new(match error {
         NameError::Length => Code::OutOfRangeInput,
         NameError::Characters => Code::InvalidResourceName,

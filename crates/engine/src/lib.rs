@@ -29,6 +29,7 @@ pub mod refusal;
 pub mod rows;
 pub mod service;
 pub mod store;
+pub mod table;
 pub mod tags;
 pub mod tier;
 

@@ -1,4 +1,4 @@
-//! Names of accounts, containers, blobs and queues: what cannot be wrong need not be checked again.
+//! Names of accounts, containers, blobs, queues and tables: what cannot be wrong need not be checked again.
 //! <https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata>
 
 use std::fmt;
@@ -12,6 +12,9 @@ pub enum NameError {
     /// A character, or a place for it, that the rules forbid.
     Characters,
 }
+
+/// Most code units of UTF-16 of a key.
+const KEY_UNITS_MAX: usize = 512;
 
 macro_rules! name_type {
     ($(#[$doc:meta])* $name:ident, $valid:expr) => {
@@ -62,6 +65,36 @@ name_type!(
     QueueName,
     valid_label
 );
+name_type!(
+    /// A table: 3 to 63 letters and digits, no digit first. Keeps its letter case; [`TableName::folded`] says which
+    /// table it is.
+    TableName,
+    valid_table
+);
+name_type!(
+    /// A key of an entity: any text of at most 512 code units of UTF-16 without control characters and `/\#?`.
+    KeyText,
+    valid_key
+);
+
+impl KeyText {
+    /// The one before all others.
+    pub fn first() -> Self {
+        Self("".into())
+    }
+
+    /// The one behind all others.
+    pub fn last() -> Self {
+        Self("\u{FFFF}".repeat(KEY_UNITS_MAX).into())
+    }
+}
+
+impl TableName {
+    /// The name in small letters: names that differ only in letter case are one table's.
+    pub fn folded(&self) -> String {
+        self.0.to_ascii_lowercase()
+    }
+}
 
 impl ContainerName {
     /// The container that is served as a website.
@@ -99,6 +132,15 @@ pub struct QueueAddress {
     pub queue: QueueName,
 }
 
+/// Where a table is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TableAddress {
+    /// The account.
+    pub account: AccountName,
+    /// The table in it.
+    pub table: TableName,
+}
+
 /// Where a blob is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BlobAddress {
@@ -131,6 +173,27 @@ fn valid_label(text: &str) -> Result<(), NameError> {
     }
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if !text.bytes().all(allowed) || text.starts_with('-') || text.ends_with('-') || text.contains("--") {
+        return Err(NameError::Characters);
+    }
+    Ok(())
+}
+
+fn valid_table(text: &str) -> Result<(), NameError> {
+    if !(3..=63).contains(&text.chars().count()) {
+        return Err(NameError::Length);
+    }
+    let letter_first = text.starts_with(|first: char| first.is_ascii_alphabetic());
+    if !letter_first || !text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return Err(NameError::Characters);
+    }
+    Ok(())
+}
+
+fn valid_key(text: &str) -> Result<(), NameError> {
+    if text.encode_utf16().count() > KEY_UNITS_MAX {
+        return Err(NameError::Length);
+    }
+    if text.chars().any(|c| c.is_control() || matches!(c, '/' | '\\' | '#' | '?')) {
         return Err(NameError::Characters);
     }
     Ok(())

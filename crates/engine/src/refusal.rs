@@ -100,6 +100,22 @@ pub enum Refusal {
     ReceiptMismatch,
     /// The message would become visible only after it has expired.
     VisibleAfterExpiry,
+    /// The table does not exist.
+    TableNotFound,
+    /// A table of that name exists, whatever the letter case.
+    TableExists,
+    /// The entity does not exist.
+    EntityNotFound,
+    /// An entity of those keys exists.
+    EntityExists,
+    /// The entity is of another version than the caller expects.
+    EntityChanged,
+    /// The entity would have more bytes than an entity may have.
+    EntityTooLarge,
+    /// The entity would have more properties than an entity may have.
+    PropertiesTooMany,
+    /// The entities of a group would together have more bytes than one transaction writes.
+    GroupTooLarge,
     /// The container's blobs are all stored under its encryption scope.
     ScopeFixed,
     /// The blob is stored under a key that the request does not bring.

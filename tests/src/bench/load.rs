@@ -141,7 +141,16 @@ pub(super) struct Load {
 impl Load {
     /// A load of `connections` to the server at `address`.
     pub(super) fn new(address: SocketAddr, connections: usize, work: Work) -> Result<Self, Failure> {
-        let credentials = Credentials::development()?;
+        Self::signed(address, Credentials::development()?, connections, work)
+    }
+
+    /// As [`Self::new`], signed as `credentials`.
+    pub(super) fn signed(
+        address: SocketAddr,
+        credentials: Credentials,
+        connections: usize,
+        work: Work,
+    ) -> Result<Self, Failure> {
         let clients = (0..connections).map(|_| Client::new(address, credentials.clone())).collect::<Result<_, _>>()?;
         Ok(Self { clients, work, next: Arc::default() })
     }

@@ -6,6 +6,7 @@
 mod append;
 mod commit;
 mod cycles;
+mod entities;
 mod floor;
 mod load;
 mod memory;
@@ -15,6 +16,7 @@ mod report;
 mod restart;
 mod server;
 mod share;
+mod tables;
 mod versus;
 
 use std::io::Write;
@@ -78,6 +80,16 @@ impl Settings {
         if self.quick { 100_000 } else { 1_000_000 }
     }
 
+    /// Entities in a large table.
+    fn table_entities(&self) -> u64 {
+        if self.quick { 100_000 } else { 1_000_000 }
+    }
+
+    /// Entities in the table that is filtered beside Azurite.
+    fn filtered_entities(&self) -> u64 {
+        if self.quick { 10_000 } else { 100_000 }
+    }
+
     /// Bytes of each blob that goes up or down while memory is watched.
     fn memory_blob_bytes(&self) -> usize {
         if self.quick { 64 * MIB } else { 512 * MIB }
@@ -109,6 +121,7 @@ const FAMILIES: &[Family] = &[
     ("queues", |settings| Box::pin(queues::run(settings))),
     ("pages", |settings| Box::pin(pages::run(settings))),
     ("share", |settings| Box::pin(share::run(settings))),
+    ("tables", |settings| Box::pin(tables::run(settings))),
 ];
 
 /// Runs the families and prints the table to `out`, progress to `progress`. Answers whether every cell ran and met

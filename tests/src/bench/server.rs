@@ -24,10 +24,14 @@ pub(super) enum Program {
     Lazuli(PathBuf),
     /// Our server binary, spoken to at its queue service.
     LazuliQueues(PathBuf),
+    /// Our server binary, spoken to at its table service.
+    LazuliTables(PathBuf),
     /// Azurite's blob server: its JavaScript entry point, run by node.
     Azurite(PathBuf),
     /// Azurite's queue server, likewise.
     AzuriteQueues(PathBuf),
+    /// Azurite's table server, likewise.
+    AzuriteTables(PathBuf),
     /// nginx, serving files.
     Nginx(PathBuf),
 }
@@ -70,7 +74,17 @@ impl Server {
 
     /// A client of it.
     pub(super) fn client(&self) -> Result<Client, Failure> {
-        Client::new(self.address, Credentials::development()?)
+        Client::new(self.address, self.credentials()?)
+    }
+
+    /// What its requests are signed with.
+    pub(super) fn credentials(&self) -> Result<Credentials, Failure> {
+        let credentials = Credentials::development()?;
+        Ok(if self.keeps_tables() { credentials.for_tables() } else { credentials })
+    }
+
+    fn keeps_tables(&self) -> bool {
+        matches!(self.program, Program::LazuliTables(_) | Program::AzuriteTables(_))
     }
 
     /// Creates a container.
@@ -98,12 +112,13 @@ impl Server {
         Ok(number.ok_or_else(|| format!("{path} has no {field}"))?.parse::<u64>()? * unit)
     }
 
-    /// Waits for the first answered List Containers; of nginx, for any answer.
+    /// Waits for the first answered List Containers, or of the like; of nginx, for any answer.
     async fn ready(&mut self) -> Result<(), Failure> {
         let begin = Instant::now();
         let mut client = self.client()?;
+        let (path, accept) = if self.keeps_tables() { ("Tables", "application/json") } else { ("?comp=list", "*/*") };
         loop {
-            match client.get("?comp=list", &[]).await {
+            match client.get(path, &[("accept", accept)]).await {
                 Ok(answer) if answer.status.is_success() || matches!(self.program, Program::Nginx(_)) => return Ok(()),
                 Ok(_) | Err(_) => {}
             }
@@ -139,16 +154,17 @@ impl Drop for Server {
 fn command(program: &Program, directory: &Path, data: &Path, address: SocketAddr) -> Result<Command, Failure> {
     let port = address.port().to_string();
     Ok(match program {
-        Program::Lazuli(binary) | Program::LazuliQueues(binary) => {
-            let queues = matches!(program, Program::LazuliQueues(_));
-            let (blob, queue) = if queues { ("0", port.as_str()) } else { (port.as_str(), "0") };
+        Program::Lazuli(binary) | Program::LazuliQueues(binary) | Program::LazuliTables(binary) => {
             let mut command = Command::new(binary);
-            command.arg("--location").arg(data).args(["--blobPort", blob, "--queuePort", queue]);
-            command.args(["--tablePort", "0", "--silent"]);
+            command.arg("--location").arg(data).arg("--silent");
+            for other in ["blob", "queue", "table"] {
+                let port = if other == service(program) { &port } else { "0" };
+                command.args([&format!("--{other}Port"), port]);
+            }
             command
         }
-        Program::Azurite(script) | Program::AzuriteQueues(script) => {
-            let service = if matches!(program, Program::AzuriteQueues(_)) { "queue" } else { "blob" };
+        Program::Azurite(script) | Program::AzuriteQueues(script) | Program::AzuriteTables(script) => {
+            let service = service(program);
             let mut command = Command::new("node");
             command.arg(script).arg("--location").arg(data);
             command.args([&format!("--{service}Host"), "127.0.0.1", &format!("--{service}Port"), &port]);
@@ -163,6 +179,15 @@ fn command(program: &Program, directory: &Path, data: &Path, address: SocketAddr
             command
         }
     })
+}
+
+/// The service that is spoken to, as both programs call it.
+fn service(program: &Program) -> &'static str {
+    match program {
+        Program::LazuliQueues(_) | Program::AzuriteQueues(_) => "queue",
+        Program::LazuliTables(_) | Program::AzuriteTables(_) => "table",
+        Program::Lazuli(_) | Program::Azurite(_) | Program::Nginx(_) => "blob",
+    }
 }
 
 /// A port that was free a moment ago.

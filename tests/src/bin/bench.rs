@@ -8,7 +8,7 @@ use lazuli_tests::bench::{self, Settings};
 use lazuli_tests::client::Failure;
 
 const USAGE: &str = "bench --lazuli BINARY [--azurite MAIN_JS] [--nginx BINARY] [--directory FOLDER] [--quick] \
-                     [--restart-blobs NUMBER] [--only azurite|nginx|disk|commit|append|memory|restart|queues|pages|share]…";
+                     [--restart-blobs NUMBER] [--only azurite|nginx|disk|commit|append|memory|restart|queues|pages|share|tables]…";
 
 #[tokio::main]
 async fn main() -> Result<ExitCode, Failure> {

@@ -1,15 +1,20 @@
 //! The proof that a request was authorized, and what it allows.
 
+use std::cmp::Ordering;
+use std::ops::Bound;
 use std::sync::Arc;
 
+use lazuli_engine::names::KeyText;
+use lazuli_engine::table::EntityKey;
+
 use crate::answer::Answer;
-use crate::auth::bearer::Identity;
+use crate::auth::bearer::{Identity, Issuer};
 use crate::auth::rights::Kind;
 use crate::auth::sas::Signature;
 use crate::code::Code;
 use crate::error::Problem;
 use crate::operation::Permission;
-use crate::target::{Level, Service};
+use crate::target::{Level, Service, Target};
 
 /// The header that counts tags.
 const TAG_COUNT: &str = "x-ms-tag-count";
@@ -46,6 +51,21 @@ impl Grant {
             self.creates_only |= needs == Permission::Create && !signature.letters().suffice(&["w"]);
         }
         Ok(self)
+    }
+
+    /// The same grant with the roles that its identity has for `target`: those for the whole request need not be.
+    pub(super) fn at(self, issuer: Option<&Issuer>, service: Service, target: &Target) -> Self {
+        let Some(issuer) = issuer else { return self };
+        let principal = match self.principal {
+            Principal::Identity(identity) => {
+                Principal::Identity(Arc::new(issuer.with_roles(Arc::unwrap_or_clone(identity), service, target)))
+            }
+            Principal::Signature(signature) if signature.is_delegated() => {
+                Principal::Signature(Arc::new(Arc::unwrap_or_clone(signature).at(issuer, service, target)))
+            }
+            other => other,
+        };
+        Self { principal, ..self }
     }
 
     /// On whose behalf the request acts.
@@ -133,36 +153,52 @@ impl Sight {
     }
 }
 
-/// A part of a table: entities between two keys, both included. Keys compare by their bytes.
+/// A part of a table: entities between two keys, both included. Keys compare by their code units of UTF-16.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntityRange {
     /// The first partition and row; no row stands for the partition's first.
-    pub first: Option<(String, Option<String>)>,
+    pub first: Option<(KeyText, Option<KeyText>)>,
     /// The last partition and row; no row stands for the partition's last.
-    pub last: Option<(String, Option<String>)>,
+    pub last: Option<(KeyText, Option<KeyText>)>,
 }
 
 impl EntityRange {
     /// Whether the entity lies in it.
-    pub fn contains(&self, partition: &str, row: &str) -> bool {
-        let after_first = self.first.as_ref().is_none_or(|(first, first_row)| {
-            partition > first.as_str() || partition == first && first_row.as_deref().is_none_or(|first| row >= first)
-        });
-        let before_last = self.last.as_ref().is_none_or(|(last, last_row)| {
-            partition < last.as_str() || partition == last && last_row.as_deref().is_none_or(|last| row <= last)
-        });
-        after_first && before_last
+    pub fn contains(&self, key: &EntityKey) -> bool {
+        let compare = |partition: &KeyText, row: Option<&KeyText>, without_row| {
+            let rows = row.map_or(without_row, |row| ordinal(&key.row, row));
+            ordinal(&key.partition, partition).then(rows)
+        };
+        let begins = |(first, row): &(_, Option<_>)| compare(first, row.as_ref(), Ordering::Equal).is_ge();
+        let ends = |(last, row): &(_, Option<_>)| compare(last, row.as_ref(), Ordering::Equal).is_le();
+        self.first.as_ref().is_none_or(begins) && self.last.as_ref().is_none_or(ends)
     }
 
     /// Sees to it that the entity lies in it.
     ///
     /// Refuses `AuthorizationFailure`.
-    pub fn admit(&self, partition: &str, row: &str) -> Result<(), Problem> {
-        if self.contains(partition, row) {
+    pub fn admit(&self, key: &EntityKey) -> Result<(), Problem> {
+        if self.contains(key) {
             return Ok(());
         }
         Err(Problem::new(Code::AuthorizationFailure).saying("The signature does not cover the entity."))
     }
+
+    /// Its ends, for a query.
+    pub fn bounds(&self) -> (Bound<EntityKey>, Bound<EntityKey>) {
+        let bound = |end: &Option<(KeyText, Option<KeyText>)>, usual: fn() -> KeyText| match end {
+            Some((partition, row)) => {
+                let row = row.clone().unwrap_or_else(usual);
+                Bound::Included(EntityKey { partition: partition.clone(), row })
+            }
+            None => Bound::Unbounded,
+        };
+        (bound(&self.first, KeyText::first), bound(&self.last, KeyText::last))
+    }
+}
+
+fn ordinal(a: &KeyText, b: &KeyText) -> Ordering {
+    a.as_str().encode_utf16().cmp(b.as_str().encode_utf16())
 }
 
 #[cfg(test)]
@@ -171,23 +207,34 @@ mod tests {
 
     #[test]
     fn a_range_of_entities_includes_both_ends() {
-        let key = |partition: &str, row: Option<&str>| Some((partition.to_owned(), row.map(str::to_owned)));
+        let text = |text: &str| KeyText::parse(text).unwrap();
+        let end = |partition: &str, row: Option<&str>| Some((text(partition), row.map(text)));
         let cases = [
             (EntityRange::default(), "", "", true),
-            (EntityRange { first: key("b", None), last: None }, "a", "z", false),
-            (EntityRange { first: key("b", None), last: None }, "b", "", true),
-            (EntityRange { first: key("b", Some("5")), last: None }, "b", "4", false),
-            (EntityRange { first: key("b", Some("5")), last: None }, "b", "5", true),
-            (EntityRange { first: key("b", Some("5")), last: None }, "c", "1", true),
-            (EntityRange { first: None, last: key("b", None) }, "b", "z", true),
-            (EntityRange { first: None, last: key("b", Some("5")) }, "b", "5", true),
-            (EntityRange { first: None, last: key("b", Some("5")) }, "b", "50", false),
-            (EntityRange { first: None, last: key("b", Some("5")) }, "a", "9", true),
-            (EntityRange { first: key("a", None), last: key("b", None) }, "ba", "", false),
+            (EntityRange { first: end("b", None), last: None }, "a", "z", false),
+            (EntityRange { first: end("b", None), last: None }, "b", "", true),
+            (EntityRange { first: end("b", Some("5")), last: None }, "b", "4", false),
+            (EntityRange { first: end("b", Some("5")), last: None }, "b", "5", true),
+            (EntityRange { first: end("b", Some("5")), last: None }, "c", "1", true),
+            (EntityRange { first: None, last: end("b", None) }, "b", "\u{FFFF}z", true),
+            (EntityRange { first: None, last: end("b", Some("5")) }, "b", "5", true),
+            (EntityRange { first: None, last: end("b", Some("5")) }, "b", "50", false),
+            (EntityRange { first: None, last: end("b", Some("5")) }, "a", "9", true),
+            (EntityRange { first: end("a", None), last: end("b", None) }, "ba", "", false),
+            // As code units of UTF-16 an emoji comes before this sign, as bytes behind it.
+            (EntityRange { first: None, last: end("\u{FF5E}", None) }, "\u{1F600}", "", true),
+            (EntityRange { first: end("\u{FF5E}", None), last: None }, "\u{1F600}", "", false),
         ];
         for (range, partition, row, expected) in cases {
-            assert_eq!(range.contains(partition, row), expected, "{range:?} {partition} {row}");
-            assert_eq!(range.admit(partition, row).is_ok(), expected);
+            let key = EntityKey { partition: text(partition), row: text(row) };
+            assert_eq!(range.contains(&key), expected, "{range:?} {key:?}");
+            assert_eq!(range.admit(&key).is_ok(), expected);
+            let (first, last) = range.bounds();
+            let order =
+                |a: &EntityKey, b: &EntityKey| ordinal(&a.partition, &b.partition).then(ordinal(&a.row, &b.row));
+            let after = |bound| matches!(&bound, Bound::Included(end) if order(&key, end).is_lt());
+            let before = |bound| matches!(&bound, Bound::Included(end) if order(&key, end).is_gt());
+            assert_eq!(!after(first) && !before(last), expected, "{range:?} {key:?}");
         }
     }
 }

@@ -26,6 +26,7 @@ use subtle::{Choice, ConstantTimeEq};
 use crate::auth::accounts::{Account, Accounts, Key};
 use crate::auth::bearer::Issuer;
 use crate::auth::shared_key::{Scheme, Signed};
+use crate::call::Call;
 use crate::code::Code;
 use crate::error::Problem;
 use crate::fields::Fields;
@@ -118,6 +119,16 @@ pub(crate) async fn authorize(accounts: &Accounts, engine: &Engine, asked: Asked
             .saying("Write operations are not allowed on the secondary endpoint."));
     }
     Ok(grant)
+}
+
+/// The grant of a request that came within `call` and has no credentials of its own, if those of the call allow what it
+/// needs.
+///
+/// Refuses as [`Grant::check`].
+pub(crate) fn within(call: &Call, target: &Target, needs: Permission) -> Result<Grant, Problem> {
+    let issuer = call.arrival.accounts.issuer();
+    let grant = call.grant.clone().at(issuer.as_deref(), call.service, target);
+    grant.admit(needs, call.service, target.level())
 }
 
 /// The grant, if it allows all that the request needs.

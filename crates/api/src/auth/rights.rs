@@ -54,8 +54,11 @@ impl Kind {
     pub(super) const fn of(level: Level) -> Self {
         match level {
             Level::Service => Self::Service,
-            Level::Container | Level::Queue => Self::Container,
-            Level::Blob | Level::Messages | Level::Message => Self::Object,
+            Level::Container | Level::Queue | Level::Tables | Level::TableEntry => Self::Container,
+            // A table is addressed for the sake of its entities; its policies are closed to every signature.
+            Level::Blob | Level::Messages | Level::Message | Level::Table | Level::Entity | Level::Batch => {
+                Self::Object
+            }
         }
     }
 }

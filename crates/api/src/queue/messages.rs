@@ -21,12 +21,12 @@ const PEEK_ONLY: &str = "peekonly";
 
 /// The routes.
 pub(super) const ROUTES: &[Route] = &[
-    Route::queue(Level::Messages, &[Verb::Post], "", &[], &PUT_MESSAGE),
-    Route::queue(Level::Messages, GET, "", &[QueryIsNot(PEEK_ONLY, "true")], &GET_MESSAGES),
-    Route::queue(Level::Messages, GET, "", &[QueryIs(PEEK_ONLY, "true")], &PEEK_MESSAGES),
-    Route::queue(Level::Messages, DELETE, "", &[], &CLEAR_MESSAGES),
-    Route::queue(Level::Message, DELETE, "", &[], &DELETE_MESSAGE),
-    Route::queue(Level::Message, &[Verb::Put], "", &[], &UPDATE_MESSAGE),
+    Route::at(Level::Messages, &[Verb::Post], "", &[], &PUT_MESSAGE),
+    Route::at(Level::Messages, GET, "", &[QueryIsNot(PEEK_ONLY, "true")], &GET_MESSAGES),
+    Route::at(Level::Messages, GET, "", &[QueryIs(PEEK_ONLY, "true")], &PEEK_MESSAGES),
+    Route::at(Level::Messages, DELETE, "", &[], &CLEAR_MESSAGES),
+    Route::at(Level::Message, DELETE, "", &[], &DELETE_MESSAGE),
+    Route::at(Level::Message, &[Verb::Put], "", &[], &UPDATE_MESSAGE),
 ];
 
 /// Put Message: <https://learn.microsoft.com/rest/api/storageservices/put-message>

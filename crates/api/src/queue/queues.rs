@@ -19,12 +19,12 @@ const PUT: &[Verb] = &[Verb::Put];
 
 /// The routes.
 pub(super) const ROUTES: &[Route] = &[
-    Route::queue(Level::Queue, PUT, "", &[], &CREATE),
-    Route::queue(Level::Queue, &[Verb::Delete], "", &[], &DELETE),
-    Route::queue(Level::Queue, GET_HEAD, "metadata", &[], &GET_METADATA),
-    Route::queue(Level::Queue, PUT, "metadata", &[], &SET_METADATA),
-    Route::queue(Level::Queue, GET_HEAD, "acl", &[], &GET_ACL),
-    Route::queue(Level::Queue, PUT, "acl", &[], &SET_ACL),
+    Route::at(Level::Queue, PUT, "", &[], &CREATE),
+    Route::at(Level::Queue, &[Verb::Delete], "", &[], &DELETE),
+    Route::at(Level::Queue, GET_HEAD, "metadata", &[], &GET_METADATA),
+    Route::at(Level::Queue, PUT, "metadata", &[], &SET_METADATA),
+    Route::at(Level::Queue, GET_HEAD, "acl", &[], &GET_ACL),
+    Route::at(Level::Queue, PUT, "acl", &[], &SET_ACL),
 ];
 
 /// Create Queue: <https://learn.microsoft.com/rest/api/storageservices/create-queue4>

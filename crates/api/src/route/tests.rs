@@ -6,13 +6,14 @@ use super::*;
 use crate::blob::ROUTES;
 use crate::head::HeaderCase;
 
-const VERBS: [(Verb, Method); 6] = [
+const VERBS: [(Verb, Method); 7] = [
     (Verb::Get, Method::GET),
     (Verb::Head, Method::HEAD),
     (Verb::Put, Method::PUT),
     (Verb::Post, Method::POST),
     (Verb::Delete, Method::DELETE),
     (Verb::Options, Method::OPTIONS),
+    (Verb::Patch, Method::PATCH),
 ];
 type Pairs = Vec<(&'static str, &'static str)>;
 
@@ -24,7 +25,7 @@ struct Described {
     operations: &'static str,
 }
 
-const SERVICES: [Described; 2] = [
+const SERVICES: [Described; 3] = [
     Described {
         tables: ROUTES,
         levels: &[Level::Service, Level::Container, Level::Blob],
@@ -34,6 +35,11 @@ const SERVICES: [Described; 2] = [
         tables: crate::queue::ROUTES,
         levels: &[Level::Service, Level::Queue, Level::Messages, Level::Message],
         operations: include_str!("operations-queue.txt"),
+    },
+    Described {
+        tables: crate::table::ROUTES,
+        levels: &[Level::Service, Level::Tables, Level::TableEntry, Level::Table, Level::Entity, Level::Batch],
+        operations: include_str!("operations-table.txt"),
     },
 ];
 

@@ -19,6 +19,8 @@ pub const PUBLIC_ACCESS: &str = "x-ms-blob-public-access";
 pub const CONTAINER_PERMISSIONS: &str = "racwdxyltmeopfi";
 /// Letters that a policy of a queue may allow.
 pub const QUEUE_PERMISSIONS: &str = "raup";
+/// Letters that a policy of a table may allow.
+pub const TABLE_PERMISSIONS: &str = "raud";
 
 /// The public access that a request asks for.
 ///
@@ -41,7 +43,7 @@ pub const fn public_access_text(access: PublicAccess) -> Option<&'static str> {
     }
 }
 
-/// Reads the body of Set Container ACL or Set Queue ACL; an empty one holds no policies. `letters`: what a policy may
+/// Reads the body of Set Container (Queue, Table) ACL; an empty one holds no policies. `letters`: what a policy may
 /// allow.
 ///
 /// Refuses `InvalidXmlDocument`, also for more than [`POLICIES_MAX`] policies or two of one id, `InvalidXmlNodeValue`

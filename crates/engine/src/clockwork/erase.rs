@@ -17,6 +17,7 @@ use crate::rows::payload::{self, PieceChunk};
 use crate::rows::refs::{self, Kind};
 use crate::rows::segment::{self, SegmentRow};
 use crate::store::{Direction, KeyRange, Pair, Purpose, Space, StoreError, Tx, View};
+use crate::table;
 
 /// Chunks of pieces that one step erases.
 const CHUNKS_PER_STEP: usize = 16;
@@ -54,6 +55,7 @@ async fn erase_parent(engine: &Engine, seq: u64, target: Target) -> Result<(), E
                 Kind::Sweep => sweep(tx, seq, target)?,
                 Kind::Container => blob::erase::container(tx, target.id)?,
                 Kind::Queue => queue::erase::messages(tx, target.id)?,
+                Kind::Table => table::erase::entities(tx, target.id)?,
             };
             if !more {
                 tx.delete(Space::Dead, &refs::dead_key(seq, target))?;

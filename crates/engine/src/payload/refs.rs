@@ -46,6 +46,11 @@ impl Target {
     pub(crate) fn queue(id: u64) -> Self {
         Self { kind: Kind::Queue, id }
     }
+
+    /// The incarnation of a table's entities.
+    pub(crate) fn table(id: u64) -> Self {
+        Self { kind: Kind::Table, id }
+    }
 }
 
 /// Adds `count` references.

@@ -39,6 +39,9 @@
 //! places      incarnation, visible, number   -> Place { expires, receipt, times taken }
 //! spans       incarnation, span of time      -> Span { when all places in it have expired }
 //! tallies     incarnation, shard             -> Tally { messages }
+//! tables      account, name                  -> Table { incarnation, name as created, policies }
+//! entities    incarnation, partition, row    -> etag, parts, the beginning of the properties
+//! entity-parts  entity's key, part           -> the properties, further            (large entities only)
 //! ```
 
 pub mod blob;
@@ -48,6 +51,7 @@ pub mod container;
 pub mod copy;
 pub mod due;
 pub mod feed;
+pub mod entity;
 pub mod identity;
 pub mod layer;
 pub mod list;
@@ -61,6 +65,7 @@ pub mod segment;
 pub mod service;
 pub mod span;
 pub mod staging;
+pub mod table;
 pub mod tags;
 pub mod tally;
 

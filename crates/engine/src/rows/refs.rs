@@ -24,6 +24,8 @@ numbered! {
         Queue = 6,
         /// Snapshots that were deleted by one write.
         Sweep = 7,
+        /// The entities of a table.
+        Table = 8,
     }
 }
 
@@ -75,8 +77,8 @@ mod tests {
 
     #[test]
     fn rows_on_disk_look_like_this_for_ever() {
-        use Kind::{Container, List, Pages, Payload, Queue, Staging, Sweep};
-        let kinds = [Payload, List, Staging, Container, Pages, Queue, Sweep];
+        use Kind::{Container, List, Pages, Payload, Queue, Staging, Sweep, Table};
+        let kinds = [Payload, List, Staging, Container, Pages, Queue, Sweep, Table];
         for (kind, number) in kinds.into_iter().zip(1..) {
             let target = Target { kind, id: 5 };
             assert_eq!(key(target), [number, 0, 0, 0, 0, 0, 0, 0, 5]);

@@ -1,5 +1,6 @@
 //! The suite that every [`Store`] passes; part of the seam.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +36,7 @@ pub(super) fn run<P: Place>(place: impl Fn() -> P) {
         a_transaction_sees_its_own_writes(&*store()).await;
         what_is_not_committed_leaves_nothing(&*store()).await;
         a_snapshot_stays_one_moment(&*store()).await;
+        a_visit_shows_one_moment(&*store()).await;
         the_horizon_is_the_oldest_snapshot(&*store()).await;
         bounds_are_kept_and_fail_alone(&*store()).await;
         what_was_scanned_or_read_cannot_change(&store()).await;
@@ -83,10 +85,26 @@ fn text(bytes: &Bytes) -> String {
 }
 
 fn scan<V: View + ?Sized>(view: &V, range: KeyRange, direction: Direction) -> Vec<String> {
-    view.scan(Space::Blobs, range, direction)
+    let visited = visit(view, &range);
+    let scanned: Vec<String> = view
+        .scan(Space::Blobs, range, direction)
         .map(|pair| pair.map(|(key, value)| format!("{}={}", text(&key), text(&value))))
         .collect::<Result<_, _>>()
-        .unwrap()
+        .unwrap();
+    if direction == Direction::Forward {
+        assert_eq!(visited, scanned, "a visit shows what a scan answers");
+    }
+    scanned
+}
+
+fn visit<V: View + ?Sized>(view: &V, range: &KeyRange) -> Vec<String> {
+    let mut visited = Vec::new();
+    view.visit(Space::Blobs, range, &mut |key, value| {
+        visited.push(format!("{}={}", String::from_utf8_lossy(key), String::from_utf8_lossy(value)));
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    visited
 }
 
 fn all<V: View + ?Sized>(view: &V) -> String {
@@ -113,6 +131,15 @@ async fn pairs_come_in_byte_order_from_both_ends(store: &dyn Store) {
     };
     assert_eq!(values(Direction::Forward), (0..1000).collect::<Vec<_>>());
     assert_eq!(values(Direction::Backward), (0..1000).rev().collect::<Vec<_>>());
+    for wanted in [1, 8, 9, 300, 1000, 1001] {
+        let mut visited: Vec<u16> = Vec::new();
+        let mut each = |_: &[u8], value: &[u8]| {
+            visited.push(std::str::from_utf8(value).unwrap().parse().unwrap());
+            if visited.len() == wanted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        snapshot.visit(Space::Blobs, &KeyRange::all(), &mut each).unwrap();
+        assert_eq!(visited, (0..1000).take(wanted).collect::<Vec<u16>>(), "a visit ends when it breaks");
+    }
     assert_eq!(snapshot.get(Space::Lists, &[0]).unwrap(), Some(Bytes::new()), "an empty value is a value");
     assert_eq!(snapshot.get(Space::Blobs, &[0]).unwrap(), None);
 }
@@ -200,6 +227,40 @@ async fn a_snapshot_stays_one_moment(store: &dyn Store) {
     assert_eq!(all(&*store.snapshot().unwrap()), "b=2 bb=2 c=3");
     let at = |key: &str| first.get(Space::Blobs, key.as_bytes()).unwrap().map(|value| text(&value));
     assert_eq!((at("a"), at("b"), at("bb")), (Some("1".to_owned()), Some("1".to_owned()), None));
+}
+
+async fn a_visit_shows_one_moment(store: &dyn Store) {
+    let write = |value: &'static str| {
+        transact(store, move |tx| {
+            for number in 0..2000 {
+                match (value, number % 4) {
+                    ("old", 3) => {}
+                    ("new", 1) => tx.delete(Space::Blobs, format!("{number:04}").as_bytes())?,
+                    _ => tx.put(Space::Blobs, format!("{number:04}").into(), value.into())?,
+                }
+            }
+            Ok(Verdict::Commit)
+        })
+    };
+    assert_eq!(write("old").await.unwrap(), Verdict::Commit);
+    let snapshot = store.snapshot().unwrap();
+    let (mut shown, mut begun) = (Vec::new(), false);
+    let mut each = |key: &[u8], value: &[u8]| {
+        if !std::mem::replace(&mut begun, true) {
+            // Runs though nobody awaits it.
+            drop(futures_util::FutureExt::now_or_never(write("new")));
+            while store.snapshot().unwrap().get(Space::Blobs, b"0000").unwrap().unwrap() != "new" {
+                std::thread::yield_now();
+            }
+        }
+        assert_eq!(snapshot.get(Space::Blobs, key).unwrap().unwrap(), value, "a visitor may read the view");
+        shown.push((key.to_vec(), value.to_vec()));
+        ControlFlow::Continue(())
+    };
+    snapshot.visit(Space::Blobs, &KeyRange::all(), &mut each).unwrap();
+    let expected =
+        (0..2000).filter(|number| number % 4 != 3).map(|number| (format!("{number:04}").into(), "old".into()));
+    assert_eq!(shown, expected.collect::<Vec<_>>());
 }
 
 async fn the_horizon_is_the_oldest_snapshot(store: &dyn Store) {
@@ -329,6 +390,8 @@ async fn the_store_s_own_space_is_closed(store: &dyn Store) {
     let snapshot = store.snapshot().unwrap();
     assert!(snapshot.get(Space::Meta, b"state").is_err());
     assert!(snapshot.scan(Space::Meta, KeyRange::all(), Direction::Forward).all(|pair| pair.is_err()));
+    let visited = snapshot.visit(Space::Meta, &KeyRange::all(), &mut |_, _| panic!("the store's own state is shown"));
+    assert!(visited.is_err());
     let write = |tx: &mut dyn Tx| tx.put(Space::Meta, b"state".to_vec(), vec![]).map(|()| Verdict::Commit);
     assert!(transact(store, write).await.is_err());
 }

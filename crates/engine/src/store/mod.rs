@@ -23,7 +23,7 @@ pub mod embedded;
 pub mod kv;
 pub mod space;
 
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -48,6 +48,8 @@ pub const TX_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub type Pair = (Bytes, Bytes);
 /// Pairs in byte order (or its reverse), each read under the view's rules.
 pub type Pairs<'a> = Box<dyn Iterator<Item = Result<Pair, StoreError>> + Send + 'a>;
+/// Looks at a key and its value; says whether it wants to see more.
+pub type Visitor<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 /// The two ends of a range.
 pub type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 /// What a transaction runs: pure but for `tx`, short, possibly more than once.
@@ -93,6 +95,18 @@ pub trait View {
 
     /// The pairs of `range` in byte order, or in reverse.
     fn scan(&self, space: Space, range: KeyRange, direction: Direction) -> Pairs<'_>;
+
+    /// Shows each pair of `range` in byte order to `each`, until that breaks: what a scan answers, for whoever looks at
+    /// many pairs and keeps few. It may be shown pairs that were read some hundred at a time; it may read the view.
+    fn visit(&self, space: Space, range: &KeyRange, each: &mut Visitor<'_>) -> Result<(), StoreError> {
+        for pair in self.scan(space, range.clone(), Direction::Forward) {
+            let (key, value) = pair?;
+            if each(&key, &value).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
 
     /// The one moment at which this view judges leases, conditions and expiry. Of a transaction it is also the
     /// commit time.

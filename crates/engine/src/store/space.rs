@@ -92,6 +92,12 @@ spaces! {
     Spans = "spans";
     /// How many messages there are, by incarnation and shard.
     Tallies = "tallies";
+    /// Tables by account and name in small letters.
+    Tables = "tables";
+    /// Entities by their table's incarnation and their keys.
+    Entities = "entities";
+    /// What of an entity does not fit its row, by the key of the row and part.
+    EntityParts = "entity-parts";
 }
 
 #[cfg(test)]

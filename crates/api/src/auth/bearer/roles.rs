@@ -5,7 +5,7 @@ use lazuli_engine::names::AccountName;
 
 use crate::auth::rights::Kind;
 use crate::operation::Permission;
-use crate::target::{Service, Target};
+use crate::target::{Resource, Service, Target};
 
 /// A role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,14 @@ impl Assignment {
         self.principal.as_ref().is_none_or(|id| principals.iter().any(|other| other.eq_ignore_ascii_case(id)))
             && self.account.as_ref().is_none_or(|account| *account == target.account)
             && self.service.is_none_or(|own| own == service)
-            && self.resource.as_deref().is_none_or(|own| target.top() == Some(own))
+            && self.resource.as_deref().is_none_or(|own| match &target.resource {
+                // Its parts name tables, and are judged one by one.
+                Resource::Batch => true,
+                Resource::TableEntry(table) | Resource::Table(table) | Resource::Entity(table, _) => {
+                    table.as_str().eq_ignore_ascii_case(own)
+                }
+                _ => target.top() == Some(own),
+            })
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lazuli_engine::clock::Timestamp;
+use lazuli_engine::names::KeyText;
 
 use super::addresses::Addresses;
 use crate::auth::failed;
@@ -133,7 +134,8 @@ impl<'a> Form<'a> {
                         self.require(&[partition])?;
                     }
                 }
-                Ok(())
+                let is_none = |name: &&&str| self.opt(name).is_some_and(|text| KeyText::parse(text).is_err());
+                ["spk", "srk", "epk", "erk"].iter().find(is_none).map_or(Ok(()), |name| Err(malformed(name)))
             }
             Service::Blob => {
                 self.require(&["sr"])?;

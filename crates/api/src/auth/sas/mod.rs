@@ -10,6 +10,7 @@ use std::net::IpAddr;
 
 use lazuli_engine::Engine;
 use lazuli_engine::clock::Timestamp;
+use lazuli_engine::names::KeyText;
 
 use self::delegated::Delegated;
 use self::form::{Form, Shape};
@@ -22,7 +23,7 @@ use super::{Asked, failed, matches_any};
 use crate::code::Code;
 use crate::error::Problem;
 use crate::operation::Permission;
-use crate::target::Service;
+use crate::target::{Service, Target};
 use crate::version::Version;
 use crate::wire::date;
 
@@ -148,6 +149,12 @@ impl Signature {
         self.delegator.is_some()
     }
 
+    /// The same signature with the roles that its signer has for `target`.
+    pub(super) fn at(self, issuer: &Issuer, service: Service, target: &Target) -> Self {
+        let delegator = self.delegator.map(|delegator| issuer.with_roles(delegator, service, target));
+        Self { delegator, ..self }
+    }
+
     /// What it allows.
     pub(super) const fn letters(&self) -> Letters {
         self.letters
@@ -205,7 +212,9 @@ impl Signature {
 }
 
 fn entities(form: &Form<'_>) -> EntityRange {
-    let key = |partition, row| Some((form.opt(partition)?.to_owned(), form.opt(row).map(str::to_owned)));
+    // That they can be keys was checked.
+    let text = |name| form.opt(name).and_then(|text| KeyText::parse(text).ok());
+    let key = |partition, row| Some((text(partition)?, text(row)));
     EntityRange { first: key("spk", "srk"), last: key("epk", "erk") }
 }
 

@@ -4,7 +4,9 @@
 use lazuli_engine::access::AccessPolicy;
 use lazuli_engine::blob::{OnContainer, container};
 use lazuli_engine::condition::Conditions;
+use lazuli_engine::names::{TableAddress, TableName};
 use lazuli_engine::queue::queues;
+use lazuli_engine::table::tables;
 use lazuli_engine::{Engine, Error, Refusal};
 
 use super::form::{Form, malformed, parse_instant};
@@ -18,7 +20,7 @@ use crate::target::Service;
 /// Refuses `AuthenticationFailed` for an unknown policy, and for what both say, but not the same.
 pub(super) async fn complete(form: &mut Form<'_>, engine: &Engine, asked: Asked<'_>) -> Result<(), Problem> {
     let Some(id) = form.opt("si") else { return Ok(()) };
-    let policies = stored(engine, asked).await?;
+    let policies = stored(form, engine, asked).await?;
     let policy = policies.into_iter().find(|policy| policy.id == id);
     let policy = policy.ok_or_else(|| failed(&format!("The access policy {id} is not stored on the resource.")))?;
     fill(&mut form.start, policy.start.as_deref(), "st", parse_instant)?;
@@ -27,7 +29,7 @@ pub(super) async fn complete(form: &mut Form<'_>, engine: &Engine, asked: Asked<
 }
 
 /// The policies stored on the container, queue or table that the request addresses; none if it does not exist.
-async fn stored(engine: &Engine, asked: Asked<'_>) -> Result<Vec<AccessPolicy>, Problem> {
+async fn stored(form: &Form<'_>, engine: &Engine, asked: Asked<'_>) -> Result<Vec<AccessPolicy>, Problem> {
     match asked.service {
         Service::Blob => {
             let address = asked.target.container()?;
@@ -43,8 +45,16 @@ async fn stored(engine: &Engine, asked: Asked<'_>) -> Result<Vec<AccessPolicy>, 
             Err(Error::Refused(Refusal::QueueNotFound)) => Ok(Vec::new()),
             Err(error) => Err(error.into()),
         },
-        // It keeps nothing yet, policies included.
-        Service::Table => Ok(Vec::new()),
+        Service::Table => {
+            // A batch addresses no table; the signature names it.
+            let Ok(table) = TableName::parse(form.get("tn")) else { return Ok(Vec::new()) };
+            let address = TableAddress { account: asked.target.account.clone(), table };
+            match tables::get(engine, address).await {
+                Ok(view) => Ok(view.policies),
+                Err(Error::Refused(Refusal::TableNotFound)) => Ok(Vec::new()),
+                Err(error) => Err(error.into()),
+            }
+        }
     }
 }
 

@@ -4,7 +4,9 @@ use lazuli_engine::blob::{OnContainer, container};
 use lazuli_engine::clock::HeldClock;
 use lazuli_engine::condition::Conditions;
 use lazuli_engine::encryption::DefaultScope;
+use lazuli_engine::names::KeyText;
 use lazuli_engine::properties::Metadata;
+use lazuli_engine::table::EntityKey;
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -421,10 +423,17 @@ async fn a_table_s_signature_says_which_entities() {
     let mut request = signed(Service::Table, &format!("?{query}"));
     request.needs = Permission::Any;
     let grant = request.judged(&engine).await.unwrap();
-    assert!(grant.entities().is_some_and(|range| range.contains("b", "9") && !range.contains("a", "0")));
+    let key = |partition, row| {
+        let text = |text| KeyText::parse(text).unwrap();
+        EntityKey { partition: text(partition), row: text(row) }
+    };
+    assert!(grant.entities().is_some_and(|range| range.contains(&key("b", "9")) && !range.contains(&key("a", "0"))));
     assert_eq!(grant.table(), Some("MyTable"));
-    let upsert = grant.check(Permission::Upsert, Service::Table, crate::target::Level::Blob);
+    let upsert = grant.check(Permission::Upsert, Service::Table, crate::target::Level::Entity);
     assert_eq!(upsert.map_err(|problem| problem.code), Ok(()));
+    let odd = Signed::new(Service::Table, &format!("/{DEVELOPMENT_ACCOUNT}/?{query}%2F&sig={}", base64(&[1; 32])), &[]);
+    let refused = odd.judged(&engine).await.unwrap_err();
+    assert!(refused.details.iter().any(|(_, detail)| detail.starts_with("epk is not")), "{refused:?}");
     let missing =
         Signed::new(Service::Table, &format!("/{DEVELOPMENT_ACCOUNT}/?{query}&sig={}", base64(&[1; 32])), &[]);
     assert_eq!(code(missing.judged(&engine).await), Err(Code::AuthenticationFailed));

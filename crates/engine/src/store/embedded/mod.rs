@@ -13,6 +13,7 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod visit;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::scan::Scan;
-use super::{Shared, open_to_views};
+use super::{Shared, open_to_views, visit};
 use crate::clock::Timestamp;
 use crate::store::kv::Kv;
-use crate::store::{self, Direction, KeyRange, Pairs, Space, StoreError};
+use crate::store::{self, Direction, KeyRange, Pairs, Space, StoreError, Visitor};
 
 /// The state as of `group`. While it is open, the overlay keeps what it needs.
 pub(super) struct View<K: Kv> {
@@ -61,6 +61,12 @@ impl<K: Kv> store::View for View<K> {
             range,
             direction,
         ))
+    }
+
+    fn visit(&self, space: Space, range: &KeyRange, each: &mut Visitor<'_>) -> Result<(), StoreError> {
+        open_to_views(space)?;
+        let over = |covered: &KeyRange| self.shared.overlay.read().range_at(self.group, space, covered);
+        visit::run(&self.shared.kv, space, range, &over, each)
     }
 
     fn now(&self) -> Timestamp {

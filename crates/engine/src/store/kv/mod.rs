@@ -5,10 +5,14 @@ pub mod memory;
 pub mod sled;
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use bytes::Bytes;
 
-use crate::store::{Direction, KeyRange, Pair, Space, StoreError};
+use crate::store::{Direction, KeyRange, Pair, Space, StoreError, Visitor};
+
+/// Pairs that are pulled at a time for a visitor, where an engine has nothing better.
+const VISITED_AT_ONCE: usize = 128;
 
 /// Ordered bytes below the embedded store. Only its committer writes and syncs; anybody reads at any time.
 ///
@@ -28,6 +32,20 @@ pub trait Kv: Send + Sync + 'static {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError>;
+
+    /// Shows each pair of `range` in byte order to `each`, until that breaks. Holds no lock while it does.
+    fn visit(&self, space: Space, range: &KeyRange, each: &mut Visitor<'_>) -> Result<(), StoreError> {
+        let mut range = range.clone();
+        loop {
+            let pairs = self.chunk(space, &range, Direction::Forward, VISITED_AT_ONCE)?;
+            if pairs.iter().any(|(key, value)| each(key, value).is_break()) || pairs.len() < VISITED_AT_ONCE {
+                return Ok(());
+            }
+            if let Some((last, _)) = pairs.last() {
+                range.start = Bound::Excluded(last.to_vec());
+            }
+        }
+    }
 
     /// Applies all of `writes`, or nothing.
     fn apply(&self, writes: &Writes) -> Result<(), StoreError>;
