@@ -17,6 +17,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use lazuli_engine::range::{ByteRange, RangeRequest};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::code::Code;
 use crate::error::Problem;
@@ -27,6 +28,9 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 const IDLE_MAX: Duration = Duration::from_secs(60);
 /// Largest body of Get Blob Tags.
 const TAGS_BYTES_MAX: usize = 64 * 1024;
+/// Ranges that one Get Page Ranges asks for, and the largest answer.
+const PAGE_RANGES_MAX: usize = 1000;
+const PAGE_LIST_BYTES_MAX: usize = 1024 * 1024;
 /// How often a reading that broke off is taken up again before the next bytes come.
 const ATTEMPTS_MAX: u32 = 4;
 /// How long the first new attempt waits; each further one waits twice as long.
@@ -155,18 +159,31 @@ impl Remote {
     ///
     /// Refuses `CannotVerifyCopySource`.
     pub async fn tags(&self, ask: Ask) -> Result<Bytes, Problem> {
-        let uri = match ask.uri.query() {
-            Some(_) => format!("{}&comp=tags", ask.uri),
-            None => format!("{}?comp=tags", ask.uri),
-        };
-        let uri =
-            uri.parse().map_err(|_| unverified(StatusCode::CONFLICT, "The source has no address for its tags."))?;
-        let ask = Ask { uri, conditions: HeaderMap::new(), ..ask };
-        let (head, body) = self.send(&ask, Method::GET, HeaderMap::new()).await?.into_parts();
+        let ask = Ask { conditions: HeaderMap::new(), key: HeaderMap::new(), ..ask };
+        self.document(ask, "comp=tags", HeaderMap::new(), TAGS_BYTES_MAX).await
+    }
+
+    /// The body of Get Page Ranges, from byte `first` to the end of the blob, where `marker` says.
+    ///
+    /// Refuses as [`Self::read`].
+    pub async fn page_list(&self, ask: Ask, first: u64, marker: Option<&str>) -> Result<Bytes, Problem> {
+        let marker = marker.map(|marker| format!("&marker={}", utf8_percent_encode(marker, NON_ALPHANUMERIC)));
+        let query = format!("comp=pagelist&maxresults={PAGE_RANGES_MAX}{}", marker.unwrap_or_default());
+        let mut headers = ask.conditions.clone();
+        headers.insert(RANGE, range_value(RangeRequest { first, last: None }));
+        self.document(ask, &query, headers, PAGE_LIST_BYTES_MAX).await
+    }
+
+    /// A small document about a blob.
+    async fn document(&self, ask: Ask, query: &str, headers: HeaderMap, bytes_max: usize) -> Result<Bytes, Problem> {
+        let joint = if ask.uri.query().is_some() { '&' } else { '?' };
+        let uri = format!("{}{joint}{query}", ask.uri).parse();
+        let uri = uri.map_err(|_| unverified(StatusCode::CONFLICT, "The source has no address for what is asked."))?;
+        let (head, body) = self.send(&Ask { uri, ..ask }, Method::GET, headers).await?.into_parts();
         if head.status != StatusCode::OK {
             return Err(refused(head.status, &head.headers));
         }
-        let whole = tokio::time::timeout(IDLE_MAX, Limited::new(body, TAGS_BYTES_MAX).collect()).await;
+        let whole = tokio::time::timeout(IDLE_MAX, Limited::new(body, bytes_max).collect()).await;
         match whole {
             Ok(Ok(body)) => Ok(body.to_bytes()),
             Ok(Err(_)) => Err(broken()),
