@@ -9,6 +9,7 @@ import sys
 import uuid
 
 import pytest
+from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 from azure.storage.queue import QueueServiceClient
 
@@ -66,6 +67,7 @@ class Server:
         return (
             f"DefaultEndpointsProtocol={self.scheme};AccountName={ACCOUNT};AccountKey={KEY};"
             f"BlobEndpoint={self.endpoint('blob')};QueueEndpoint={self.endpoint('queue')};"
+            f"TableEndpoint={self.endpoint('table')};"
         )
 
     def client(self, **options):
@@ -73,6 +75,9 @@ class Server:
 
     def queues(self, **options):
         return QueueServiceClient.from_connection_string(self.connection_string, **options)
+
+    def tables(self, **options):
+        return TableServiceClient.from_connection_string(self.connection_string, **options)
 
 
 @pytest.fixture(scope="session")
