@@ -310,7 +310,8 @@ async fn who_does_not_finish_the_beginning_gives_the_place_back() {
     let mut slow = TcpStream::connect(server.address()).await.unwrap();
     slow.write_all(b"\x16\x03\x01").await.unwrap();
     let served = Service::new(secure(&server, &authority, Http::One)).existing("photos").create().into_future();
-    let ended = slow.read_to_end(&mut Vec::new());
+    let mut said = Vec::new();
+    let ended = slow.read_to_end(&mut said);
     let (served, _closed_or_reset) = within("a place", futures_util::future::join(served, ended)).await;
     served.expect(201);
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HOST, IF_MATCH, RANGE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
-use http_body_util::{BodyExt as _, Empty, Limited};
+use http_body_util::{BodyExt as _, Collected, Empty, Limited};
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
@@ -18,6 +18,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use lazuli_engine::range::{ByteRange, RangeRequest};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use tokio::time::error::Elapsed;
 
 use crate::code::Code;
 use crate::error::Problem;
@@ -160,7 +161,7 @@ impl Remote {
     /// Refuses `CannotVerifyCopySource`.
     pub async fn tags(&self, ask: Ask) -> Result<Bytes, Problem> {
         let ask = Ask { conditions: HeaderMap::new(), key: HeaderMap::new(), ..ask };
-        self.document(ask, "comp=tags", HeaderMap::new(), TAGS_BYTES_MAX).await
+        self.about_blob(ask, "comp=tags", HeaderMap::new(), TAGS_BYTES_MAX).await
     }
 
     /// The body of Get Page Ranges, from byte `first` to the end of the blob, where `marker` says.
@@ -171,11 +172,11 @@ impl Remote {
         let query = format!("comp=pagelist&maxresults={PAGE_RANGES_MAX}{}", marker.unwrap_or_default());
         let mut headers = ask.conditions.clone();
         headers.insert(RANGE, range_value(RangeRequest { first, last: None }));
-        self.document(ask, &query, headers, PAGE_LIST_BYTES_MAX).await
+        self.about_blob(ask, &query, headers, PAGE_LIST_BYTES_MAX).await
     }
 
     /// A small document about a blob.
-    async fn document(&self, ask: Ask, query: &str, headers: HeaderMap, bytes_max: usize) -> Result<Bytes, Problem> {
+    async fn about_blob(&self, ask: Ask, query: &str, headers: HeaderMap, bytes_max: usize) -> Result<Bytes, Problem> {
         let joint = if ask.uri.query().is_some() { '&' } else { '?' };
         let uri = format!("{}{joint}{query}", ask.uri).parse();
         let uri = uri.map_err(|_| unverified(StatusCode::CONFLICT, "The source has no address for what is asked."))?;
@@ -183,10 +184,8 @@ impl Remote {
         if head.status != StatusCode::OK {
             return Err(refused(head.status, &head.headers));
         }
-        let whole = tokio::time::timeout(IDLE_MAX, Limited::new(body, bytes_max).collect()).await;
-        match whole {
-            Ok(Ok(body)) => Ok(body.to_bytes()),
-            Ok(Err(_)) => Err(broken()),
+        match whole(body, bytes_max).await {
+            Ok(body) => body.ok_or_else(broken),
             Err(_) => Err(late()),
         }
     }
@@ -202,10 +201,8 @@ impl Remote {
         if head.status != StatusCode::OK {
             return Err(format!("{address} answers {}", head.status));
         }
-        match tokio::time::timeout(IDLE_MAX, Limited::new(body, bytes_max).collect()).await {
-            Ok(Ok(body)) => Ok(body.to_bytes()),
-            _ => Err(format!("{address} does not answer to the end, or more than {bytes_max} bytes")),
-        }
+        let body = whole(body, bytes_max).await.ok().flatten();
+        body.ok_or_else(|| format!("{address} does not answer to the end, or more than {bytes_max} bytes"))
     }
 
     async fn send(
@@ -249,6 +246,12 @@ impl Remote {
             Err(_) => Err(Unreached::Late),
         }
     }
+}
+
+/// A small body to its end, or none if it breaks or is over `bytes_max`.
+async fn whole(body: Incoming, bytes_max: usize) -> Result<Option<Bytes>, Elapsed> {
+    let collected = tokio::time::timeout(IDLE_MAX, Limited::new(body, bytes_max).collect()).await?;
+    Ok(collected.ok().map(Collected::to_bytes))
 }
 
 /// Why there is no answer of another server.
