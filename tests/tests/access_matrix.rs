@@ -121,6 +121,8 @@ fn request(lazuli: &Lazuli, route: &Route) -> Request {
         Verb::Post => "POST",
         Verb::Delete => "DELETE",
         Verb::Options => "OPTIONS",
+        Verb::Patch => "PATCH",
+        Verb::Merge => "MERGE",
     };
     let path = match route.level {
         Level::Service => format!("/{ACCOUNT}/"),
