@@ -427,6 +427,62 @@ impl Kv for Interrupted {
     }
 }
 
+/// Before it applies, something else happens.
+struct InterruptedApply(MemoryKv, Interlude);
+
+impl Kv for InterruptedApply {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        self.0.get(space, key)
+    }
+    fn chunk(&self, space: Space, range: &KeyRange, way: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
+        self.0.chunk(space, range, way, limit)
+    }
+    fn apply(&self, writes: &Writes) -> Result<(), StoreError> {
+        let interlude = self.1.lock().take();
+        if let Some(interlude) = interlude {
+            interlude();
+        }
+        self.0.apply(writes)
+    }
+    fn sync(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+    fn free_bytes(&self) -> Result<Option<u64>, StoreError> {
+        Ok(None)
+    }
+}
+
+#[test]
+fn what_is_visited_just_before_a_commit_is_applied_is_visited_anew_after_it() {
+    let interlude = Interlude::default();
+    let store = Embedded::open(InterruptedApply(MemoryKv::default(), Arc::clone(&interlude)), options()).unwrap();
+    let store = Arc::new(store);
+    let values = |store: &Embedded<InterruptedApply>| {
+        let (mut values, snapshot) = (Vec::new(), store.snapshot().unwrap());
+        let mut each = |_: &[u8], value: &[u8]| {
+            values.push(value[0]);
+            ControlFlow::Continue(())
+        };
+        snapshot.visit(Space::Blobs, &KeyRange::all(), &mut each).unwrap();
+        values
+    };
+    for round in 0..3 {
+        let (known, before) = (Arc::clone(&store), vec![round; if round == 0 { 0 } else { 1000 }]);
+        let between = Arc::clone(&interlude);
+        let write = body(move |tx| {
+            for key in 0..1000_u16 {
+                tx.put(Space::Blobs, key.to_be_bytes().to_vec(), vec![round + 1])?;
+            }
+            let (known, before) = (Arc::clone(&known), before.clone());
+            *between.lock() = Some(Box::new(move || assert_eq!(values(&known), before)));
+            Ok(Verdict::Commit)
+        });
+        assert_eq!(runtime().block_on(store.transact(Purpose::Grow, write)).unwrap(), Verdict::Commit);
+        assert!(interlude.lock().is_none(), "the visit came between");
+        assert_eq!(values(&store), vec![round + 1; 1000]);
+    }
+}
+
 #[test]
 fn a_commit_just_before_the_engine_is_read_does_not_show_in_a_snapshot() {
     let interlude = Interlude::default();
