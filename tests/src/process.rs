@@ -14,13 +14,16 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
+use crate::client::Credentials;
 use crate::harness::Service;
 use crate::queues::Queues;
 use crate::signed::Client;
+use crate::tables::Tables;
 
 /// What the ready lines say before the address.
 const READY: &str = "Azurite Blob service is successfully listening at http";
 const QUEUES_READY: &str = "Azurite Queue service is successfully listening at http";
+const TABLES_READY: &str = "Azurite Table service is successfully listening at http";
 /// How long anything that the process must do may take before the test gives up.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -98,8 +101,10 @@ impl Start {
             return Err(Ended { status, stdout: stdout.text(), stderr: stderr.text() });
         };
         let queues = stdout.line_with(QUEUES_READY).await.unwrap_or_default();
+        let tables = stdout.line_with(TABLES_READY).await.unwrap_or_default();
         let (address, queues) = (address_in(&ready, READY), address_in(&queues, QUEUES_READY));
-        Ok(Server { child, address, queues, stdout, stderr })
+        let tables = address_in(&tables, TABLES_READY);
+        Ok(Server { child, address, queues, tables, stdout, stderr })
     }
 
     /// As [`Self::run`]; a process that ends instead fails the test.
@@ -130,6 +135,7 @@ pub struct Server {
     child: Child,
     address: SocketAddr,
     queues: SocketAddr,
+    tables: SocketAddr,
     stdout: Output,
     stderr: Output,
 }
@@ -158,6 +164,12 @@ impl Server {
     /// Its queue service.
     pub fn queues(&self) -> Queues {
         Queues::new(self.queue_client())
+    }
+
+    /// Its table service.
+    pub fn tables(&self) -> Tables {
+        let credentials = Credentials::development().expect("the published key is one").for_tables();
+        Tables::new(Client::new(self.tables, Arc::new(SystemClock)).with_credentials(credentials))
     }
 
     /// Its process id.

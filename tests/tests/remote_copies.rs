@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on fails loudly")]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -326,27 +327,31 @@ async fn a_source_that_is_gone_when_its_bytes_are_wanted_fails_the_copy() {
 async fn narrow(to: std::net::SocketAddr, bytes: usize, open: Arc<tokio::sync::Notify>) -> std::net::SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
+    let left = Arc::new(AtomicUsize::new(bytes));
     tokio::spawn(async move {
-        let mut left = bytes;
         loop {
-            let (mut client, _) = listener.accept().await.unwrap();
-            let mut server = TcpStream::connect(to).await.unwrap();
-            let request = head(&mut client).await;
-            server.write_all(request.as_bytes()).await.unwrap();
-            let mut buffer = vec![0; 64 * 1024];
-            while let Ok(read @ 1..) = server.read(&mut buffer).await {
-                if left < read {
-                    open.notified().await;
-                    left = usize::MAX;
-                }
-                left -= read;
-                if client.write_all(&buffer[..read]).await.is_err() {
-                    break;
-                }
-            }
+            let (client, _) = listener.accept().await.unwrap();
+            let server = TcpStream::connect(to).await.unwrap();
+            tokio::spawn(pass(client, server, Arc::clone(&left), Arc::clone(&open)));
         }
     });
     address
+}
+
+async fn pass(client: TcpStream, server: TcpStream, left: Arc<AtomicUsize>, open: Arc<tokio::sync::Notify>) {
+    let ((mut asked, mut answered), (mut answer, mut ask)) = (client.into_split(), server.into_split());
+    tokio::spawn(async move { tokio::io::copy(&mut asked, &mut ask).await });
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(read @ 1..) = answer.read(&mut buffer).await {
+        let fits = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(read));
+        if fits.is_err() {
+            open.notified().await;
+            left.store(usize::MAX, Ordering::SeqCst);
+        }
+        if answered.write_all(&buffer[..read]).await.is_err() {
+            break;
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -387,6 +392,126 @@ async fn a_copy_goes_on_after_its_server_was_killed() {
     assert!(target.get().await.expect(200).body == whole);
     // The last three bytes are a row.
     payload_becomes(here.path(), 40 * MIB as u64).await;
+    target.delete().await.expect(202);
+    payload_becomes(here.path(), 0).await;
+}
+
+/// A page blob of a GiB of which `count` stretches of 4 MiB are written, 8 MiB apart.
+async fn disk(container: &Container, count: usize) -> Blob {
+    let disk = container.blob("disk");
+    disk.create_pages(1024 * MIB as u64).header("x-ms-blob-sequence-number", "7").await.expect(201);
+    for number in 0..count {
+        disk.put_pages((number * 8 * MIB) as u64, vec![u8::try_from(number + 1).unwrap(); 4 * MIB]).await.expect(201);
+    }
+    disk
+}
+
+/// That both have the same pages, and the same bytes in those and around them.
+async fn same_pages(one: &Blob, other: &Blob, count: usize) {
+    let list = async |blob: &Blob| blob.page_list("").await.expect(200).text();
+    assert_eq!(list(one).await, list(other).await);
+    for number in 0..count {
+        let first = (number * 8 * MIB).saturating_sub(1);
+        let range = format!("bytes={first}-{}", first + 4 * MIB + 1);
+        let part = async |blob: &Blob| blob.get().header("x-ms-range", &range).await.expect(206).body;
+        assert!(part(one).await == part(other).await, "{number}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_page_blob_only_its_pages_come() {
+    let ((_here, mine), (there, theirs)) = pair().await;
+    let source = disk(&theirs, 3).await;
+    source.clear_pages(8 * MIB as u64, MIB as u64).await.expect(201);
+    let target = mine.blob("target");
+    let begun = copy(&target, url(&there, &source)).await.expect(202);
+    assert_eq!(begun.header("x-ms-copy-status"), "pending");
+    let head = settled(&target).await;
+    assert_eq!(head.header("x-ms-copy-status"), "success", "{}", head.header("x-ms-copy-status-description"));
+    assert_eq!(head.header("x-ms-copy-progress"), "1073741824/1073741824");
+    assert_eq!((head.header("x-ms-blob-type"), head.header("x-ms-blob-sequence-number")), ("PageBlob", "7"));
+    assert_eq!(head.header("content-length"), "1073741824");
+    same_pages(&target, &source, 3).await;
+    target.put_pages(512, vec![9; 512]).await.expect(201);
+
+    // Nothing written, written to the last byte, and no bytes at all.
+    let cases: [(&str, u64, &[u8]); 3] = [("bare", 4096, b""), ("full", 1024, &[3; 1024]), ("none", 0, b"")];
+    for (name, length, content) in cases {
+        let source = theirs.blob(name);
+        source.create_pages(length).await.expect(201);
+        if !content.is_empty() {
+            source.put_pages(0, content.to_vec()).await.expect(201);
+        }
+        copy(&mine.blob(name), url(&there, &source)).await.expect(202);
+        let head = settled(&mine.blob(name)).await;
+        assert_eq!(head.header("x-ms-copy-status"), "success", "{name}");
+        assert_eq!(mine.blob(name).get().await.expect(200).body, source.get().await.expect(200).body, "{name}");
+    }
+    mine.blob("block").put("x").await.expect(201);
+    copy(&mine.blob("block"), url(&there, &source)).await.refused(409, "InvalidBlobType");
+}
+
+#[tokio::test]
+async fn a_page_blob_that_changes_or_lists_no_pages_fails_the_copy() {
+    const DISK: &str = "200 OK\r\netag: \"1\"\r\nx-ms-blob-type: PageBlob\r\ncontent-length: ";
+    let ((_here, mine), _) = pair().await;
+    let target = mine.blob("target");
+    let begun = || ("get /photos/a", answer(&format!("{DISK}1024"), b""));
+    let list = |body: &str| answer(&format!("200 OK\r\ncontent-length: {}", body.len()), body.as_bytes());
+    let range = |start: u64, end: u64| {
+        list(&format!("<PageList><PageRange><Start>{start}</Start><End>{end}</End></PageRange></PageList>"))
+    };
+    let cases = [
+        (vec![begun(), ("comp=pagelist", answer("412 Changed\r\ncontent-length: 0", b""))], "412"),
+        (vec![begun(), ("comp=pagelist", answer("404 Gone\r\ncontent-length: 0", b""))], "404"),
+        (vec![begun(), ("if-match: \"1\"", list("<html/>"))], "409"),
+        (vec![begun(), ("comp=pagelist", range(0, 510))], "409"),
+        (vec![begun(), ("comp=pagelist", range(512, 2047))], "409"),
+    ];
+    for (script, expected) in cases {
+        let source = Scripted::start(script).await;
+        let begun = copy(&target, &source.address).await.expect(202);
+        let head = settled(&target).await;
+        assert_eq!((head.header("x-ms-copy-status"), head.header("content-length")), ("failed", "0"));
+        assert_eq!(head.header("x-ms-copy-id"), begun.header("x-ms-copy-id"));
+        let description = head.header("x-ms-copy-status-description");
+        assert!(description.starts_with(expected), "{description}");
+        source.done().await;
+        target.delete().await.expect(202);
+    }
+    let crooked = Scripted::start(vec![("get /photos/a", answer(&format!("{DISK}1000"), b""))]).await;
+    copy(&target, &crooked.address).await.refused(409, "CannotVerifyCopySource");
+    crooked.done().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_pages_goes_on_after_its_server_was_killed() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let source_server = Start::at(there.path()).ready().await;
+    let theirs = source_server.service().existing("photos");
+    theirs.create().header("x-ms-blob-public-access", "blob").await.expect(201);
+    let source = disk(&theirs, 8).await;
+
+    let mut server = Start::at(here.path()).ready().await;
+    let target = server.service().container("photos").await.blob("a");
+    let open = Arc::new(tokio::sync::Notify::new());
+    let gate = narrow(source_server.address(), 20 * MIB, Arc::clone(&open)).await;
+    copy(&target, format!("http://{gate}/{ACCOUNT}/photos/disk")).await.expect(202);
+    let progressed = async {
+        while target.head().await.expect(200).header("x-ms-copy-progress").starts_with("0/") {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    within("a part to come", progressed).await;
+    server.kill().await;
+
+    open.notify_one();
+    server = Start::at(here.path()).ready().await;
+    let target = server.service().existing("photos").blob("a");
+    let head = settled(&target).await;
+    assert_eq!(head.header("x-ms-copy-status"), "success", "{}", head.header("x-ms-copy-status-description"));
+    same_pages(&target, &source, 8).await;
+    payload_becomes(here.path(), 32 * MIB as u64).await;
     target.delete().await.expect(202);
     payload_becomes(here.path(), 0).await;
 }

@@ -302,6 +302,21 @@ async fn a_slow_or_wrong_beginning_is_nobody_else_s_matter() {
 }
 
 #[tokio::test]
+async fn who_does_not_finish_the_beginning_gives_the_place_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let authority = Authority::default();
+    let limits = ["--connections-max", "1", "--blobKeepAliveTimeout", "1"];
+    let server = limits.into_iter().fold(start(directory.path(), &authority), Start::argument).ready().await;
+    let mut slow = TcpStream::connect(server.address()).await.unwrap();
+    slow.write_all(b"\x16\x03\x01").await.unwrap();
+    let served = Service::new(secure(&server, &authority, Http::One)).existing("photos").create().into_future();
+    let mut said = Vec::new();
+    let ended = slow.read_to_end(&mut said);
+    let (served, _closed_or_reset) = within("a place", futures_util::future::join(served, ended)).await;
+    served.expect(201);
+}
+
+#[tokio::test]
 async fn http2_has_its_own_ways_of_saying_the_same() {
     let directory = tempfile::tempdir().unwrap();
     let authority = Authority::default();

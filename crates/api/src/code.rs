@@ -35,9 +35,9 @@ macro_rules! codes {
 
 codes! {
     AccessTierNotSupportedForBlobType 400 "The access tier is not supported for this blob type.";
+    AccountRequiresHttps 400 "The account being accessed does not support http.";
     AppendPositionConditionNotMet 412 "The append position condition specified was not met.";
     AtomFormatNotSupported 415 "Atom format is not supported.";
-    AccountRequiresHttps 400 "The account being accessed does not support http.";
     AuthenticationFailed 403 "Server failed to authenticate the request. Make sure the value of the Authorization header is formed correctly, including the signature.";
     AuthorizationFailure 403 "This request is not authorized to perform this operation.";
     AuthorizationPermissionMismatch 403 "This request is not authorized to perform this operation using this permission.";
@@ -163,9 +163,9 @@ codes! {
     ServerBusy 503 "The server is currently unable to receive requests. Please retry your request.";
     SnapshotsPresent 409 "This operation is not permitted because the blob has snapshots.";
     SourceConditionNotMet 412 "The source condition specified using HTTP conditional header(s) is not met.";
+    SystemInUse 409 "This blob is in use by the system.";
     TableAlreadyExists 409 "The table specified already exists.";
     TableNotFound 404 "The table specified does not exist.";
-    SystemInUse 409 "This blob is in use by the system.";
     TargetConditionNotMet 412 "The target condition specified using HTTP conditional header(s) is not met.";
     TooManyProperties 400 "The entity contains more properties than allowed.";
     UnauthorizedBlobOverwrite 403 "This request is not authorized to perform blob overwrites.";

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::IF_MATCH;
-use http::{HeaderMap, HeaderValue, Uri};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use lazuli_engine::blob::pages::{PAGE_BYTES, PUT_BYTES_MAX};
 use lazuli_engine::blob::pending::{self, Pending};
 use lazuli_engine::payload::Staged;
-use lazuli_engine::range::RangeRequest;
+use lazuli_engine::range::{ByteRange, RangeRequest};
 use lazuli_engine::{Engine, Error, Refusal};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -19,7 +20,8 @@ use uuid::Uuid;
 
 use crate::code::Code;
 use crate::error::Problem;
-use crate::remote::{Ask, Reading, Remote};
+use crate::remote::{Ask, Reading, Remote, unverified};
+use crate::wire::page;
 
 /// Copies carried on at the same time.
 const COPIES_MAX: usize = 4;
@@ -105,7 +107,12 @@ impl From<Error> for Stopped {
 async fn carry_on(engine: &Engine, remote: &Remote, mut copy: Pending) {
     for attempt in 0.. {
         let before = copy.done;
-        let stopped = match read(engine, remote, &mut copy).await {
+        let done = if copy.pages {
+            read_pages(engine, remote, &mut copy).await
+        } else {
+            read(engine, remote, &mut copy).await
+        };
+        let stopped = match done {
             Ok(()) => return tracing::info!(copy = %copy.id, bytes = copy.total, "a copy is complete"),
             Err(stopped) => stopped,
         };
@@ -124,13 +131,56 @@ async fn carry_on(engine: &Engine, remote: &Remote, mut copy: Pending) {
 
 /// Reads the rest of the source; `copy` tells how far it came.
 async fn read(engine: &Engine, remote: &Remote, copy: &mut Pending) -> Result<(), Stopped> {
-    let mut reading = open(remote, copy).await.map_err(Stopped::Source)?;
+    let rest = (copy.done > 0).then_some(RangeRequest { first: copy.done, last: None });
+    let mut reading = open(remote, copy, rest).await.map_err(Stopped::Source)?;
     let mut rest = Bytes::new();
     while copy.done < copy.total {
         let length = PART_BYTES.min(copy.total - copy.done);
         let part = stage(engine, &mut reading, &mut rest, length).await?;
         pending::put(engine, copy.id, copy.done, part).await?;
         copy.done += length;
+    }
+    Ok(())
+}
+
+/// Reads the pages of the source that were written, from where the copy stands; `copy` tells how far it came.
+async fn read_pages(engine: &Engine, remote: &Remote, copy: &mut Pending) -> Result<(), Stopped> {
+    let (from, mut marker) = (copy.done, None);
+    while copy.done < copy.total {
+        let ask = ask(copy).map_err(Stopped::Source)?;
+        let list = remote.page_list(ask, from, marker.as_deref()).await.map_err(Stopped::Source)?;
+        let (stretches, next) = page::parse(&list).map_err(|_| Stopped::Source(unlisted()))?;
+        for stretch in stretches.into_iter().filter(|stretch| !stretch.cleared) {
+            read_stretch(engine, remote, copy, stretch.range).await?;
+        }
+        if next.is_none() && copy.done < copy.total {
+            return Ok(pending::complete_pages(engine, copy.id).await?);
+        }
+        marker = next;
+    }
+    Ok(())
+}
+
+/// Reads some pages of the source, but for those that are there.
+async fn read_stretch(engine: &Engine, remote: &Remote, copy: &mut Pending, range: ByteRange) -> Result<(), Stopped> {
+    let end = range.first.saturating_add(range.length);
+    let mut at = range.first.max(copy.done);
+    let whole = at.is_multiple_of(PAGE_BYTES) && end.is_multiple_of(PAGE_BYTES) && end <= copy.total;
+    if !whole {
+        return Err(Stopped::Source(unlisted()));
+    }
+    if at >= end {
+        return Ok(());
+    }
+    let part = RangeRequest { first: at, last: Some(end - 1) };
+    let mut reading = open(remote, copy, Some(part)).await.map_err(Stopped::Source)?;
+    let mut rest = Bytes::new();
+    while at < end {
+        let length = PUT_BYTES_MAX.min(end - at);
+        let part = stage(engine, &mut reading, &mut rest, length).await?;
+        pending::put_pages(engine, copy.id, at, part).await?;
+        at += length;
+        copy.done = at;
     }
     Ok(())
 }
@@ -150,8 +200,17 @@ async fn stage(engine: &Engine, reading: &mut Reading, rest: &mut Bytes, length:
     Ok(stage.finish().await?)
 }
 
-/// Begins to read the version of the source that the copy is of, where the copy goes on.
-async fn open(remote: &Remote, copy: &Pending) -> Result<Reading, Problem> {
+/// Begins to read a part of the version of the source that the copy is of; none is all of it.
+async fn open(remote: &Remote, copy: &Pending, range: Option<RangeRequest>) -> Result<Reading, Problem> {
+    let reading = remote.read(ask(copy)?, range).await?;
+    if reading.described.length != copy.total {
+        return Err(changed());
+    }
+    Ok(reading)
+}
+
+/// The version of the source that the copy is of.
+fn ask(copy: &Pending) -> Result<Ask, Problem> {
     let uri: Uri = copy.address.parse().map_err(|_| changed())?;
     let mut conditions = HeaderMap::new();
     match HeaderValue::from_str(&copy.version) {
@@ -160,12 +219,12 @@ async fn open(remote: &Remote, copy: &Pending) -> Result<Reading, Problem> {
         _ if copy.done > 0 => return Err(changed()),
         _ => {}
     }
-    let ask = Ask { uri, authorization: None, conditions, key: HeaderMap::new() };
-    let reading = remote.read(ask, (copy.done > 0).then_some(RangeRequest { first: copy.done, last: None })).await?;
-    if reading.described.length != copy.total {
-        return Err(changed());
-    }
-    Ok(reading)
+    Ok(Ask { uri, authorization: None, conditions, key: HeaderMap::new() })
+}
+
+/// The source cannot say which pages it has.
+fn unlisted() -> Problem {
+    unverified(StatusCode::CONFLICT, "The source does not list its pages as a page blob does.")
 }
 
 fn changed() -> Problem {

@@ -10,13 +10,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HOST, IF_MATCH, RANGE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
-use http_body_util::{BodyExt as _, Empty, Limited};
+use http_body_util::{BodyExt as _, Collected, Empty, Limited};
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use lazuli_engine::range::{ByteRange, RangeRequest};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use tokio::time::error::Elapsed;
 
 use crate::code::Code;
 use crate::error::Problem;
@@ -27,6 +29,9 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 const IDLE_MAX: Duration = Duration::from_secs(60);
 /// Largest body of Get Blob Tags.
 const TAGS_BYTES_MAX: usize = 64 * 1024;
+/// Ranges that one Get Page Ranges asks for, and the largest answer.
+const PAGE_RANGES_MAX: usize = 1000;
+const PAGE_LIST_BYTES_MAX: usize = 1024 * 1024;
 /// How often a reading that broke off is taken up again before the next bytes come.
 const ATTEMPTS_MAX: u32 = 4;
 /// How long the first new attempt waits; each further one waits twice as long.
@@ -155,21 +160,32 @@ impl Remote {
     ///
     /// Refuses `CannotVerifyCopySource`.
     pub async fn tags(&self, ask: Ask) -> Result<Bytes, Problem> {
-        let uri = match ask.uri.query() {
-            Some(_) => format!("{}&comp=tags", ask.uri),
-            None => format!("{}?comp=tags", ask.uri),
-        };
-        let uri =
-            uri.parse().map_err(|_| unverified(StatusCode::CONFLICT, "The source has no address for its tags."))?;
-        let ask = Ask { uri, conditions: HeaderMap::new(), ..ask };
-        let (head, body) = self.send(&ask, Method::GET, HeaderMap::new()).await?.into_parts();
+        let ask = Ask { conditions: HeaderMap::new(), key: HeaderMap::new(), ..ask };
+        self.about_blob(ask, "comp=tags", HeaderMap::new(), TAGS_BYTES_MAX).await
+    }
+
+    /// The body of Get Page Ranges, from byte `first` to the end of the blob, where `marker` says.
+    ///
+    /// Refuses as [`Self::read`].
+    pub async fn page_list(&self, ask: Ask, first: u64, marker: Option<&str>) -> Result<Bytes, Problem> {
+        let marker = marker.map(|marker| format!("&marker={}", utf8_percent_encode(marker, NON_ALPHANUMERIC)));
+        let query = format!("comp=pagelist&maxresults={PAGE_RANGES_MAX}{}", marker.unwrap_or_default());
+        let mut headers = ask.conditions.clone();
+        headers.insert(RANGE, range_value(RangeRequest { first, last: None }));
+        self.about_blob(ask, &query, headers, PAGE_LIST_BYTES_MAX).await
+    }
+
+    /// A small document about a blob.
+    async fn about_blob(&self, ask: Ask, query: &str, headers: HeaderMap, bytes_max: usize) -> Result<Bytes, Problem> {
+        let joint = if ask.uri.query().is_some() { '&' } else { '?' };
+        let uri = format!("{}{joint}{query}", ask.uri).parse();
+        let uri = uri.map_err(|_| unverified(StatusCode::CONFLICT, "The source has no address for what is asked."))?;
+        let (head, body) = self.send(&Ask { uri, ..ask }, Method::GET, headers).await?.into_parts();
         if head.status != StatusCode::OK {
             return Err(refused(head.status, &head.headers));
         }
-        let whole = tokio::time::timeout(IDLE_MAX, Limited::new(body, TAGS_BYTES_MAX).collect()).await;
-        match whole {
-            Ok(Ok(body)) => Ok(body.to_bytes()),
-            Ok(Err(_)) => Err(broken()),
+        match whole(body, bytes_max).await {
+            Ok(body) => body.ok_or_else(broken),
             Err(_) => Err(late()),
         }
     }
@@ -185,10 +201,8 @@ impl Remote {
         if head.status != StatusCode::OK {
             return Err(format!("{address} answers {}", head.status));
         }
-        match tokio::time::timeout(IDLE_MAX, Limited::new(body, bytes_max).collect()).await {
-            Ok(Ok(body)) => Ok(body.to_bytes()),
-            _ => Err(format!("{address} does not answer to the end, or more than {bytes_max} bytes")),
-        }
+        let body = whole(body, bytes_max).await.ok().flatten();
+        body.ok_or_else(|| format!("{address} does not answer to the end, or more than {bytes_max} bytes"))
     }
 
     async fn send(
@@ -232,6 +246,12 @@ impl Remote {
             Err(_) => Err(Unreached::Late),
         }
     }
+}
+
+/// A small body to its end, or none if it breaks or is over `bytes_max`.
+async fn whole(body: Incoming, bytes_max: usize) -> Result<Option<Bytes>, Elapsed> {
+    let collected = tokio::time::timeout(IDLE_MAX, Limited::new(body, bytes_max).collect()).await?;
+    Ok(collected.ok().map(Collected::to_bytes))
 }
 
 /// Why there is no answer of another server.

@@ -41,7 +41,7 @@ fn value(kind: u8, seed: u8) -> Value {
     let length = LENGTHS[usize::from(seed) % LENGTHS.len()];
     match kind {
         0 => Value::Binary((0..length).map(|at| (at % 251) as u8 ^ seed).collect()),
-        1 => Value::Boolean(seed % 2 == 0),
+        1 => Value::Boolean(seed.is_multiple_of(2)),
         2 => Value::DateTime(Timestamp::from_ticks(u64::from(seed) << 50)),
         3 => Value::Double([0.0, -1.5, f64::INFINITY, f64::MIN_POSITIVE][usize::from(seed) % 4]),
         4 => Value::Guid(uuid::Uuid::from_u128(u128::from(seed) << 64)),

@@ -108,10 +108,10 @@ pub(crate) struct Flags {
     #[arg(long, env = "LAZULI_CERT", value_name = "FILE")]
     cert: Option<PathBuf>,
     /// Key of the certificate, in PEM [default: the certificate's file has it]
-    #[arg(long, env = "LAZULI_KEY", value_name = "FILE")]
+    #[arg(long, env = "LAZULI_CERT_KEY", value_name = "FILE")]
     key: Option<PathBuf>,
     /// Password of a certificate in PFX
-    #[arg(long, env = "LAZULI_PWD", hide_env_values = true, value_name = "PASSWORD")]
+    #[arg(long, env = "LAZULI_CERT_PASSWORD", hide_env_values = true, value_name = "PASSWORD")]
     pwd: Option<String>,
     /// Whether what is not encrypted is refused; if not, http and https are taken at the same ports [default: true with
     /// a certificate]

@@ -33,6 +33,10 @@ const BUFFER_BYTES_MAX: usize = 256 * 1024;
 const STREAMS_MAX: u32 = 100;
 /// Bytes of the header fields of a request of HTTP/2.
 const FIELDS_BYTES_MAX: u32 = 64 * 1024;
+/// Bytes of a request's body, and of all of a connection, that are ahead of what the server takes. That a body waits for
+/// the disk does not hold up another one.
+const WINDOW_BYTES: u32 = 1024 * 1024;
+const WINDOWS_BYTES: u32 = 2 * WINDOW_BYTES;
 /// Bytes of an answer that are ahead of what a client of HTTP/2 takes.
 const AHEAD_BYTES_MAX: usize = 256 * 1024;
 
@@ -72,6 +76,8 @@ where
             .timer(TokioTimer::new())
             .max_concurrent_streams(STREAMS_MAX)
             .max_header_list_size(FIELDS_BYTES_MAX)
+            .initial_stream_window_size(WINDOW_BYTES)
+            .initial_connection_window_size(WINDOWS_BYTES)
             .max_send_buf_size(AHEAD_BYTES_MAX);
         Self { service, limits, tls, http1, http2 }
     }

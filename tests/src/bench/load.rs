@@ -141,13 +141,13 @@ pub(super) struct Load {
 impl Load {
     /// A load of `connections` to the server at `address`.
     pub(super) fn new(address: SocketAddr, connections: usize, work: Work) -> Result<Self, Failure> {
-        Self::signed(address, Credentials::development()?, connections, work)
+        Self::signed(address, &Credentials::development()?, connections, work)
     }
 
     /// As [`Self::new`], signed as `credentials`.
     pub(super) fn signed(
         address: SocketAddr,
-        credentials: Credentials,
+        credentials: &Credentials,
         connections: usize,
         work: Work,
     ) -> Result<Self, Failure> {

@@ -105,7 +105,7 @@ async fn versus(ours: &Server, azurite: PathBuf, settings: &Settings) -> Rows {
 }
 
 fn load(server: &Server, work: Work) -> Result<Load, Failure> {
-    Load::signed(server.address(), server.credentials()?, CONNECTIONS, work)
+    Load::signed(server.address(), &server.credentials()?, CONNECTIONS, work)
 }
 
 async fn create(server: &Server, table: &str) -> Result<(), Failure> {
@@ -122,10 +122,10 @@ async fn create(server: &Server, table: &str) -> Result<(), Failure> {
 async fn fill(server: &Server, table: &'static str, count: u64) -> Result<(), Failure> {
     create(server, table).await?;
     let work = entities::batches(table, server.address());
-    let mut load = Load::signed(server.address(), server.credentials()?, FILLERS, work)?;
+    let mut load = Load::signed(server.address(), &server.credentials()?, FILLERS, work)?;
     load.run_all(count.div_ceil(BATCH)).await?;
     // A group that failed is answered 202 too.
-    let mut all = Load::signed(server.address(), server.credentials()?, FILLERS, entities::gets(table, count))?;
+    let mut all = Load::signed(server.address(), &server.credentials()?, FILLERS, entities::gets(table, count))?;
     all.run_all(count.min(PARTITION * 10)).await?;
     let mut last = Range::of(table, count.saturating_sub(1) / PARTITION);
     if last.count(&mut server.client()?).await? != PARTITION {

@@ -2,7 +2,7 @@
 //! <https://learn.microsoft.com/rest/api/storageservices/put-page>
 
 use lazuli_engine::blob::pages::{
-    PAGE_BLOB_BYTES_MAX, PAGE_BYTES, PageRanges, PagesAsked, SEQUENCE_MAX, SequenceAction, SequenceConditions,
+    PAGE_BLOB_BYTES_MAX, PAGE_BYTES, PageRanges, PagesAsked, SEQUENCE_MAX, SequenceAction, SequenceConditions, Stretch,
 };
 use lazuli_engine::range::{ByteRange, RangeRequest};
 
@@ -11,7 +11,7 @@ use crate::error::Problem;
 use crate::fields::Fields;
 use crate::version::Version;
 use crate::wire::range;
-use crate::wire::xml::Writer;
+use crate::wire::xml::{self, Document, Writer};
 
 const LENGTH: &str = "x-ms-blob-content-length";
 const SEQUENCE: &str = "x-ms-blob-sequence-number";
@@ -150,11 +150,46 @@ pub fn document(ranges: &PageRanges) -> Vec<u8> {
     xml.finish()
 }
 
+/// Reads the body of Get Page Ranges: the stretches, and where to go on.
+///
+/// Refuses `InvalidXmlDocument` and `InvalidXmlNodeValue`.
+pub fn parse(body: &[u8]) -> Result<(Vec<Stretch>, Option<String>), Problem> {
+    let mut document = Document::open(body, "PageList")?;
+    let (mut stretches, mut next) = (Vec::new(), None);
+    while let Some(name) = document.child()? {
+        match name.as_str() {
+            "PageRange" => stretches.push(stretch(&mut document, false)?),
+            "ClearRange" => stretches.push(stretch(&mut document, true)?),
+            "NextMarker" => next = Some(document.text()?).filter(|text| !text.is_empty()),
+            _ => return Err(document.wrong("only ranges and a marker belong here")),
+        }
+    }
+    document.close()?;
+    Ok((stretches, next))
+}
+
+fn stretch(document: &mut Document<'_>, cleared: bool) -> Result<Stretch, Problem> {
+    let (mut start, mut end) = (None, None);
+    while let Some(name) = document.child()? {
+        let text = document.text()?;
+        let number = text.parse().map_err(|_| xml::node_value("PageRange", &text, "It is not a number."))?;
+        match name.as_str() {
+            "Start" if start.is_none() => start = Some(number),
+            "End" if end.is_none() => end = Some(number),
+            _ => return Err(document.wrong("one Start and one End belong here")),
+        }
+    }
+    let length = |start: u64, end: u64| end.checked_sub(start)?.checked_add(1);
+    match (start, end, start.zip(end).and_then(|(start, end)| length(start, end))) {
+        (Some(first), Some(_), Some(length)) => Ok(Stretch { range: ByteRange { first, length }, cleared }),
+        _ => Err(document.wrong("a range has a Start and an End behind it")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use http::{HeaderMap, HeaderName};
     use lazuli_engine::blob::Written;
-    use lazuli_engine::blob::pages::Stretch;
     use lazuli_engine::clock::Timestamp;
     use lazuli_engine::etag::Etag;
 
@@ -274,5 +309,35 @@ mod tests {
         ranges.stretches.clear();
         ranges.next = None;
         assert!(body(&ranges).ends_with("<PageList></PageList>"));
+    }
+
+    #[test]
+    fn a_list_of_pages_is_read_as_it_is_written() {
+        let stretch = |first, length, cleared| Stretch { range: ByteRange { first, length }, cleared };
+        let mut ranges = PageRanges {
+            written: Written { etag: Etag::at(Timestamp::from_unix_seconds(1)), version: None },
+            length: 4096,
+            stretches: vec![stretch(0, 512, false), stretch(512, 1024, true)],
+            next: Some(2048),
+        };
+        assert_eq!(parse(&document(&ranges)).unwrap(), (ranges.stretches.clone(), Some("2048".into())));
+        (ranges.stretches, ranges.next) = (Vec::new(), None);
+        assert_eq!(parse(&document(&ranges)).unwrap(), (Vec::new(), None));
+        assert_eq!(parse(b"<PageList><NextMarker/></PageList>").unwrap(), (Vec::new(), None));
+        let range = |inside: &str| format!("<PageList><PageRange>{inside}</PageRange></PageList>");
+        let ends = |start: &str, end: &str| range(&format!("<Start>{start}</Start><End>{end}</End>"));
+        let whole = format!("{}", u64::MAX);
+        for bad in [
+            "<List/>".to_owned(),
+            "<PageList><Page/></PageList>".to_owned(),
+            range(""),
+            range("<Start>0</Start>"),
+            range("<Start>0</Start><End>511</End><End>511</End>"),
+            ends("1", "0"),
+            ends("x", "1"),
+            ends("0", &whole),
+        ] {
+            assert!(parse(bad.as_bytes()).is_err(), "{bad}");
+        }
     }
 }

@@ -25,6 +25,7 @@ use crate::range::ByteRange;
 use crate::refusal::Refusal;
 use crate::rows;
 use crate::rows::blob::{BlobRow, Content};
+use crate::rows::codec;
 use crate::rows::page::{CELL_BYTES, PageRun};
 use crate::store::{Purpose, Space, StoreError, Tx, View};
 use cell::Slots;
@@ -320,6 +321,20 @@ fn put_pages(
         refs::retain(tx, Target::payload(payload), cells - 1)?;
     }
     Ok(Step::Done(Content::Pages { map: writer.map, epoch: writer.epoch, cleared }))
+}
+
+/// Makes `content` the bytes from `first` on of pages that nobody shares; answers the new content.
+pub(super) fn extend(
+    tx: &mut dyn Tx,
+    pins: &Pins,
+    pages: Content,
+    first: u64,
+    content: &Staged,
+) -> Result<Content, StoreError> {
+    match put_pages(tx, pins, pages, ByteRange { first, length: content.length() }, content)? {
+        Step::Done(content) => Ok(content),
+        Step::NeedsOwnMap | Step::Untidy => Err(codec::corrupt(Space::Copies, &[], "the pages of a copy are shared")),
+    }
 }
 
 /// Makes `range` read as zeros; answers the new content.

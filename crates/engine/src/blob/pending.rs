@@ -1,4 +1,4 @@
-//! Copies from other servers: a blob that has no bytes yet, and a list that grows beside it until it has them all.
+//! Copies from other servers: a blob that has no bytes yet, and a content that grows beside it until it has them all.
 //! <https://learn.microsoft.com/rest/api/storageservices/copy-blob>
 //!
 //! Whoever can reach the other servers asks for the copies under way ([`under_way`]), puts what they read ([`put`]) and says
@@ -14,7 +14,7 @@ use crate::blob::copy::{CopyKind, CopyRequest, admit_target, remembered, stored}
 use crate::blob::copying::{CopyState, CopyStatus};
 use crate::blob::feed::{Cause, Change};
 use crate::blob::kind::BlobKind;
-use crate::blob::{OnBlob, Written, log, state};
+use crate::blob::{OnBlob, Written, log, pages, state};
 use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -34,6 +34,8 @@ use crate::store::{Direction, KeyRange, Purpose, Space, StoreError, Tx, View};
 
 /// How long a copy may take.
 pub const COPY_TIME_MAX: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+/// The kind whose content is copied page by page.
+const PAGES: BlobKind = BlobKind::Page { sequence: 0 };
 /// Longest description of a failure; it lies in the blob's row.
 const DESCRIPTION_CHARS_MAX: usize = 256;
 
@@ -97,6 +99,7 @@ fn try_begin(
             blob: place.key.clone(),
             address: source.address.clone(),
             version: source.version.clone(),
+            pages: kind.is_like(PAGES),
             total: source.length,
             done: 0,
             content: Content::Empty,
@@ -116,7 +119,9 @@ fn try_begin(
     let stored = stored(request, source.http.clone(), source.metadata.clone(), tags);
     let encryption = place.scope.encryption(None, stored.scope.as_ref())?;
     let cause = if status == CopyStatus::Pending { Cause::CopyBegun } else { Cause::Copy };
-    let new = state::New { kind, stored, length: 0, content: Content::Empty, copy, encryption, cause };
+    // Pages are there from the beginning, and read as zeros.
+    let length = if kind.is_like(PAGES) { source.length } else { 0 };
+    let new = state::New { kind, stored, length, content: Content::Empty, copy, encryption, cause };
     let written = state::replace(tx, policy, target, place, lease, new)?;
     Ok(Begun { written, status })
 }
@@ -130,9 +135,11 @@ pub struct Pending {
     pub address: String,
     /// The version of the source.
     pub version: String,
+    /// Whether only the pages that were written are asked for, and put by [`put_pages`].
+    pub pages: bool,
     /// Bytes to copy.
     pub total: u64,
-    /// Bytes that are there.
+    /// Bytes that are there, or of pages: up to which they are.
     pub done: u64,
 }
 
@@ -145,8 +152,8 @@ pub async fn under_way(engine: &Engine, limit: usize) -> Result<Vec<Pending>, Er
                 let (key, value) = pair?;
                 let row: CopyRow = codec::decode(Space::Copies, &key, &value)?;
                 let id = copy::id(&key).ok_or_else(|| codec::corrupt(Space::Copies, &key, "not a copy's id"))?;
-                let CopyRow { address, version, total, done, .. } = row;
-                pending.push(Pending { id, address, version, total, done });
+                let CopyRow { address, version, pages, total, done, .. } = row;
+                pending.push(Pending { id, address, version, pages, total, done });
             }
             Ok(pending)
         })
@@ -166,32 +173,65 @@ pub async fn put(engine: &Engine, id: Uuid, at: u64, part: Staged) -> Result<boo
     let policies = engine.policies();
     let complete = engine
         .write_content(part, move |tx, part| {
-            let mut row = pending(tx, id)?.filter(|row| row.done == at).ok_or(Refusal::NoCopyPending)?;
-            let mut blob = target(tx, id, &row)?.ok_or(Refusal::NoCopyPending)?;
+            let row = pending(tx, id)?.filter(|row| row.done == at && !row.pages).ok_or(Refusal::NoCopyPending)?;
             // Nobody shares the list of a copy that is under way.
             let tail = log::tail(tx, row.content, row.done)?;
             let tail = tail.ok_or_else(|| codec::corrupt(Space::Copies, &copy::key(id), "its list goes on"))?;
-            row.content = Content::Log(tail.push(tx, part)?);
-            row.done += part.length();
-            if row.done > row.total {
-                return Err(Refusal::NoCopyPending.into());
-            }
-            let complete = row.done == row.total;
-            if complete {
-                (blob.content, blob.length) = (row.content, row.total);
-                forget(tx, id, &row)?;
-                end(&mut blob, CopyStatus::Success, None, tx.now());
-                record(tx, &policies, &row, Cause::Copy, &blob)?;
-            } else {
-                rows::put(tx, Space::Copies, copy::key(id), &row)?;
-            }
-            if let Some(copy) = &mut blob.copy {
-                copy.done = row.done;
-            }
-            rows::put(tx, Space::Blobs, row.blob, &blob)?;
-            Ok(complete)
+            let content = Content::Log(tail.push(tx, part)?);
+            come(tx, &policies, id, CopyRow { content, done: at + part.length(), ..row })
         })
         .await?;
+    Ok(complete)
+}
+
+/// Puts pages of a copy, which begin at byte `at` of the source. What lies before them and was not put is zeros.
+/// Answers whether they were the last that the blob has room for.
+///
+/// Refuses as [`put`].
+pub async fn put_pages(engine: &Engine, id: Uuid, at: u64, part: Staged) -> Result<bool, Error> {
+    let (policies, pins) = (engine.policies(), engine.payloads().pins().clone());
+    let complete = engine
+        .write_content(part, move |tx, part| {
+            let row = pending(tx, id)?.filter(|row| row.done <= at && row.pages).ok_or(Refusal::NoCopyPending)?;
+            let content = pages::extend(tx, &pins, row.content, at, part)?;
+            come(tx, &policies, id, CopyRow { content, done: at + part.length(), ..row })
+        })
+        .await?;
+    Ok(complete)
+}
+
+/// Ends a copy of pages: what was not put is zeros.
+///
+/// Refuses as [`put`].
+pub async fn complete_pages(engine: &Engine, id: Uuid) -> Result<(), Error> {
+    let policies = engine.policies();
+    engine
+        .write(Purpose::Grow, move |tx| {
+            let row = pending(tx, id)?.filter(|row| row.pages).ok_or(Refusal::NoCopyPending)?;
+            come(tx, &policies, id, CopyRow { done: row.total, ..row }).map(|_| ())
+        })
+        .await
+}
+
+/// The copy has come as far as `row` says; answers whether that is all.
+fn come(tx: &mut dyn Tx, policies: &Policies, id: Uuid, row: CopyRow) -> Result<bool, Error> {
+    if row.done > row.total {
+        return Err(Refusal::NoCopyPending.into());
+    }
+    let mut blob = target(tx, id, &row)?.ok_or(Refusal::NoCopyPending)?;
+    if let Some(copy) = &mut blob.copy {
+        copy.done = row.done;
+    }
+    let complete = row.done == row.total;
+    if complete {
+        (blob.content, blob.length) = (row.content, row.total);
+        forget(tx, id, &row)?;
+        end(&mut blob, CopyStatus::Success, None, tx.now());
+        record(tx, policies, &row, Cause::Copy, &blob)?;
+    } else {
+        rows::put(tx, Space::Copies, copy::key(id), &row)?;
+    }
+    rows::put(tx, Space::Blobs, row.blob, &blob)?;
     Ok(complete)
 }
 
@@ -287,6 +327,7 @@ fn give_up(
     forget(tx, id, &row)?;
     state::release_content(tx, row.content)?;
     if let Some(mut blob) = target(tx, id, &row)? {
+        blob.length = 0;
         end(&mut blob, status, description, tx.now());
         record(tx, policies, &row, Cause::CopyGivenUp, &blob)?;
         rows::put(tx, Space::Blobs, row.blob, &blob)?;

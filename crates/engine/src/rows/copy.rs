@@ -20,6 +20,8 @@ pub struct CopyRow {
     pub address: String,
     /// The version of the source, as its server calls it; every byte is of this one.
     pub version: String,
+    /// Whether it is of pages.
+    pub pages: bool,
     /// Bytes to copy, at least one.
     pub total: u64,
     /// Bytes up to which the content is complete.
@@ -64,6 +66,7 @@ mod tests {
             blob: vec![7],
             address: "u".into(),
             version: "v".into(),
+            pages: true,
             total: 3,
             done: 2,
             content: Content::Log(ListId(5)),
@@ -71,7 +74,7 @@ mod tests {
             due: Timestamp::from_ticks(9),
         };
         let bytes = encode(&row).unwrap();
-        assert_eq!(bytes, [1, 1, b'a', 1, b'c', 1, 7, 1, b'u', 1, b'v', 3, 2, 3, 5, 6, 9]);
+        assert_eq!(bytes, [1, 1, b'a', 1, b'c', 1, 7, 1, b'u', 1, b'v', 1, 3, 2, 3, 5, 6, 9]);
         assert_eq!(decode::<CopyRow>(Space::Copies, b"k", &bytes).unwrap(), row);
     }
 }

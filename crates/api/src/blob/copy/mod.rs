@@ -73,9 +73,6 @@ async fn start(call: Call) -> Result<Answer, Problem> {
         Place::Remote(ask) => {
             copy::check(&call.engine, &target, CopyKind::Start).map_err(refused)?;
             let source = origin::describe(&call, ask).await?;
-            if source.kind.is_like(BlobKind::Page { sequence: 0 }) {
-                return Err(Problem::not_implemented("Copy Blob of a page blob of another server"));
-            }
             let begun = pending::begin(&call.engine, target, request, source).await.map_err(refused)?;
             Ok(copy_answer(begun.written, id, begun.status))
         }

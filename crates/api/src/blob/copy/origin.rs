@@ -5,6 +5,8 @@ use crc_fast::{CrcAlgorithm, Digest};
 use http::header::{IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE};
 use http::{HeaderMap, HeaderName, StatusCode, Uri};
 use lazuli_engine::blob::content::Reader;
+use lazuli_engine::blob::kind::BlobKind;
+use lazuli_engine::blob::pages::{PAGE_BLOB_BYTES_MAX, PAGE_BYTES};
 use lazuli_engine::blob::{self, OnBlob};
 use lazuli_engine::blob::{copy, pending};
 use lazuli_engine::condition::{Conditions, EtagSet};
@@ -22,7 +24,7 @@ use crate::code::Code;
 use crate::error::Problem;
 use crate::fields::Fields;
 use crate::integrity::Integrity;
-use crate::remote::{Ask, Reading, explained};
+use crate::remote::{self, Ask, Reading, explained};
 use crate::target::Level;
 use crate::wire::{self, condition, encryption, kind, lease, metadata, part, properties, range};
 
@@ -284,6 +286,10 @@ pub(super) async fn describe(call: &Call, ask: Ask) -> Result<pending::Source, P
     let (http, metadata) = stored(&described.headers);
     let version = described.version().unwrap_or_default().to_owned();
     let kind = kind::of_answer(&described.headers);
+    let is_pages = kind.is_like(BlobKind::Page { sequence: 0 });
+    if is_pages && (described.length % PAGE_BYTES != 0 || described.length > PAGE_BLOB_BYTES_MAX) {
+        return Err(remote::unverified(StatusCode::CONFLICT, "The source is not as long as a page blob can be."));
+    }
     Ok(pending::Source { address, version, kind, length: described.length, http, metadata })
 }
 
