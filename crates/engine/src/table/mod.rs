@@ -5,12 +5,12 @@
 
 pub mod entities;
 pub mod expression;
-mod query;
 pub mod tables;
 pub mod value;
 
 pub(crate) mod erase;
 mod properties;
+mod query;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -175,7 +175,11 @@ impl<K: Kv> Committer<K> {
             }
         }
         meta::write(next, writes)?;
-        self.shared.kv.apply(writes)?;
+        self.shared.runs.forget(writes);
+        let applied = self.shared.kv.apply(writes);
+        // Once more: of what was read meanwhile nobody knows whether it was before or after.
+        self.shared.runs.forget(writes);
+        applied?;
         self.shared.kv.sync()
     }
 

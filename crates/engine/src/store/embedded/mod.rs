@@ -8,6 +8,7 @@
 mod committer;
 mod meta;
 mod overlay;
+mod runs;
 mod scan;
 mod snapshot;
 #[cfg(test)]
@@ -30,11 +31,15 @@ use crate::store::kv::Kv;
 use crate::store::{OpenError, Purpose, Snapshot, Space, Store, StoreError, TxBody, Verdict};
 use committer::{Committer, Job};
 use overlay::Overlay;
+use runs::Runs;
 
 /// Transactions that may wait; one more is answered [`StoreError::Busy`].
 const INBOX_JOBS: usize = 8192;
 /// Jobs of one group.
 pub const GROUP_JOBS_MAX: usize = 256;
+
+/// Bytes of what was visited lately that are kept in memory.
+const RUNS_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// What the server does when a failed write made the state on disk unknown: it gets the reason, once.
 pub type OnPoison = Arc<dyn Fn(&str) + Send + Sync>;
@@ -71,6 +76,7 @@ struct Shared<K> {
     kv: K,
     clock: Arc<dyn Clock>,
     overlay: RwLock<Overlay>,
+    runs: Runs,
     published: Mutex<Published>,
     /// Goes last, when the kv is closed: see [`Embedded::closed`].
     _alive: watch::Sender<()>,
@@ -107,6 +113,7 @@ impl<K: Kv> Embedded<K> {
             kv,
             clock: Arc::clone(&options.clock),
             overlay: RwLock::default(),
+            runs: Runs::new(RUNS_BYTES_MAX),
             published: Mutex::new(Published { group: state.group, time: state.time, open: BTreeMap::new() }),
             _alive: alive,
         });

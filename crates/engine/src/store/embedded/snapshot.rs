@@ -66,7 +66,7 @@ impl<K: Kv> store::View for View<K> {
     fn visit(&self, space: Space, range: &KeyRange, each: &mut Visitor<'_>) -> Result<(), StoreError> {
         open_to_views(space)?;
         let over = |covered: &KeyRange| self.shared.overlay.read().range_at(self.group, space, covered);
-        visit::run(&self.shared.kv, space, range, &over, each)
+        visit::run((&self.shared.kv, &self.shared.runs), space, range, &over, each)
     }
 
     fn now(&self) -> Timestamp {

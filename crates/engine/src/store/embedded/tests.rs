@@ -1,4 +1,5 @@
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -137,6 +138,16 @@ impl Run {
                 self.change((0..700).step_by(3).collect(), (value > 99).then_some(value));
                 seen.extend(scan.map(read));
                 assert_eq!(seen, expected(&then, &range, direction));
+                let mut shown = Vec::new();
+                let mut each = |key: &[u8], value: &[u8]| {
+                    if shown.len() == before_change {
+                        self.change((0..700).step_by(5).collect(), (value[0] > 99).then_some(value[0]));
+                    }
+                    shown.push((u16::from_be_bytes(key.try_into().unwrap()), value[0]));
+                    ControlFlow::Continue(())
+                };
+                snapshot.visit(Space::Blobs, &range, &mut each).unwrap();
+                assert_eq!(shown, expected(&then, &range, Direction::Forward));
                 for key in (0..1400).step_by(97) {
                     let value = snapshot.get(Space::Blobs, &u16::to_be_bytes(key)).unwrap();
                     assert_eq!(value.map(|value| value[0]), then.get(&key).copied(), "key {key}");
@@ -416,6 +427,62 @@ impl Kv for Interrupted {
     }
 }
 
+/// Before it applies, something else happens.
+struct InterruptedApply(MemoryKv, Interlude);
+
+impl Kv for InterruptedApply {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        self.0.get(space, key)
+    }
+    fn chunk(&self, space: Space, range: &KeyRange, way: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
+        self.0.chunk(space, range, way, limit)
+    }
+    fn apply(&self, writes: &Writes) -> Result<(), StoreError> {
+        let interlude = self.1.lock().take();
+        if let Some(interlude) = interlude {
+            interlude();
+        }
+        self.0.apply(writes)
+    }
+    fn sync(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+    fn free_bytes(&self) -> Result<Option<u64>, StoreError> {
+        Ok(None)
+    }
+}
+
+#[test]
+fn what_is_visited_just_before_a_commit_is_applied_is_visited_anew_after_it() {
+    let interlude = Interlude::default();
+    let store = Embedded::open(InterruptedApply(MemoryKv::default(), Arc::clone(&interlude)), options()).unwrap();
+    let store = Arc::new(store);
+    let values = |store: &Embedded<InterruptedApply>| {
+        let (mut values, snapshot) = (Vec::new(), store.snapshot().unwrap());
+        let mut each = |_: &[u8], value: &[u8]| {
+            values.push(value[0]);
+            ControlFlow::Continue(())
+        };
+        snapshot.visit(Space::Blobs, &KeyRange::all(), &mut each).unwrap();
+        values
+    };
+    for round in 0..3 {
+        let (known, before) = (Arc::clone(&store), vec![round; if round == 0 { 0 } else { 1000 }]);
+        let between = Arc::clone(&interlude);
+        let write = body(move |tx| {
+            for key in 0..1000_u16 {
+                tx.put(Space::Blobs, key.to_be_bytes().to_vec(), vec![round + 1])?;
+            }
+            let (known, before) = (Arc::clone(&known), before.clone());
+            *between.lock() = Some(Box::new(move || assert_eq!(values(&known), before)));
+            Ok(Verdict::Commit)
+        });
+        assert_eq!(runtime().block_on(store.transact(Purpose::Grow, write)).unwrap(), Verdict::Commit);
+        assert!(interlude.lock().is_none(), "the visit came between");
+        assert_eq!(values(&store), vec![round + 1; 1000]);
+    }
+}
+
 #[test]
 fn a_commit_just_before_the_engine_is_read_does_not_show_in_a_snapshot() {
     let interlude = Interlude::default();
@@ -440,4 +507,58 @@ fn a_commit_just_before_the_engine_is_read_does_not_show_in_a_snapshot() {
         assert_eq!(seen, [(1, before)], "{direction:?}");
         assert!(interlude.lock().is_none(), "the commit came between");
     }
+    let snapshot = store.snapshot().unwrap();
+    let before = snapshot.get(Space::Blobs, &[0, 1]).unwrap().unwrap()[0];
+    *interlude.lock() = Some(Box::new(commit(before + 1)));
+    assert_eq!(shown(&*snapshot), [(1, before)]);
+    assert!(interlude.lock().is_none(), "the commit came between");
+}
+
+/// Everything that a visit of the blobs shows.
+fn shown(view: &dyn Snapshot) -> Vec<(u16, u8)> {
+    let mut shown = Vec::new();
+    let mut each = |key: &[u8], value: &[u8]| {
+        shown.push((u16::from_be_bytes(key.try_into().unwrap()), value[0]));
+        ControlFlow::Continue(())
+    };
+    view.visit(Space::Blobs, &KeyRange::all(), &mut each).unwrap();
+    shown
+}
+
+#[test]
+fn visits_of_one_moment_each_agree_while_all_of_it_changes() {
+    const KEYS: u16 = 1500;
+    const ROUNDS: u8 = 150;
+    let store = Embedded::open(MemoryKv::default(), options()).unwrap();
+    // Each round writes a third of the keys, the whole of it as one; what a round writes tells which it was.
+    let write = |round: u8| {
+        let job = body(move |tx| {
+            for key in (0..KEYS).filter(|key| key % 3 == u16::from(round % 3)) {
+                tx.put(Space::Blobs, key.to_be_bytes().to_vec(), vec![round])?;
+            }
+            Ok(Verdict::Commit)
+        });
+        assert_eq!(runtime().block_on(store.transact(Purpose::Grow, job)).unwrap(), Verdict::Commit);
+    };
+    (0..3).for_each(write);
+    let written = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            (3..ROUNDS).for_each(write);
+            written.store(true, Ordering::SeqCst);
+        });
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !written.load(Ordering::SeqCst) {
+                    let shown = shown(&*store.snapshot().unwrap());
+                    assert_eq!(shown.len(), usize::from(KEYS));
+                    let latest = shown.iter().map(|(_, round)| *round).max().unwrap();
+                    for (key, round) in shown {
+                        let expected = (latest - 2..=latest).find(|round| u16::from(round % 3) == key % 3).unwrap();
+                        assert_eq!(round, expected, "key {key} when {latest} was the latest");
+                    }
+                }
+            });
+        }
+    });
 }
