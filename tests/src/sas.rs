@@ -43,6 +43,12 @@ impl Sas {
         Self::new(Some((format!("/queue/{ACCOUNT}/{name}"), "")), permissions)
     }
 
+    /// For a table and its entities.
+    pub fn table(name: &str, permissions: &str) -> Self {
+        let resource = format!("/table/{ACCOUNT}/{}", name.to_ascii_lowercase());
+        Self::new(Some((resource, "")), permissions).with("tn", name)
+    }
+
     fn new(resource: Option<(String, &'static str)>, permissions: &str) -> Self {
         let kind = resource.as_ref().map_or("", |(_, kind)| kind);
         let fields = Self { resource, fields: Vec::new() };
@@ -103,6 +109,11 @@ impl Sas {
             }
             Some((resource, _)) => {
                 let before = ["sp", "st", "se"].map(|name| self.get(name));
+                if !self.get("tn").is_empty() {
+                    let after = ["si", "sip", "spr", "sv", "spk", "srk", "epk", "erk"].map(|name| self.get(name));
+                    let text = [&before[..], &[resource.as_str()], &after].concat().join("\n");
+                    return self.encoded(&credentials.sign(&text));
+                }
                 let after = ["si", "sip", "spr", "sv", "sr", "", "ses", "rscc", "rscd", "rsce", "rscl", "rsct"];
                 // Of a queue nothing follows the version.
                 let count = if self.get("sr").is_empty() { 4 } else { after.len() };
