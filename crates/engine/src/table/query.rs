@@ -14,8 +14,10 @@ use crate::table::entities::{EntityPage, Query};
 use crate::table::expression::{Matcher, StoredEntity, Stretch, bounds};
 use crate::table::{EntityKey, EntityView};
 
-/// Most entities that a page looks at.
+/// Most entities that a page looks at, if its filter has few comparisons.
 const EXAMINED_MAX: usize = 1 << 17;
+/// Comparisons of a filter that make looking at an entity count as one more.
+const COMPARISONS: usize = 8;
 /// Most bytes of keys and rows that a page looks at; the entity that goes over it is the last.
 const EXAMINED_BYTES_MAX: usize = 64 << 20;
 /// Most bytes that a page answers, as they lie in rows; but always one entity.
@@ -30,6 +32,8 @@ pub(super) struct Plan {
     /// Which properties are answered, sorted; all if none are named.
     select: Option<Vec<String>>,
     limit: usize,
+    /// How many entities one counts as.
+    weight: usize,
     bounds: Work,
 }
 
@@ -52,9 +56,11 @@ impl Plan {
         let stretches = within.iter().flat_map(|within| stretches.iter().filter_map(|stretch| stretch.and(within)));
         let mut select = query.select;
         select.iter_mut().for_each(|names| names.sort_unstable());
+        let filter = query.filter.as_ref().map(Matcher::new);
         Self {
             stretches: stretches.collect(),
-            filter: query.filter.as_ref().map(Matcher::new),
+            weight: 1 + filter.as_ref().map_or(0, Matcher::comparisons) / COMPARISONS,
+            filter,
             select,
             limit: query.limit,
             bounds: Work {
@@ -155,7 +161,7 @@ impl Page<'_> {
             0 => Cow::Borrowed(first),
             parts => Cow::Owned(entity::whole(self.view, key, parts, first)?),
         };
-        self.work.examined -= 1;
+        self.work.examined = self.work.examined.saturating_sub(self.plan.weight);
         self.work.examined_bytes = self.work.examined_bytes.saturating_sub(key.len() + whole.len());
         if let Some(filter) = &self.plan.filter
             && !filter.matches(&StoredEntity::new(key, etag, &whole)?).map_err(|error| error.at(key))?

@@ -101,6 +101,11 @@ impl Matcher {
         Self(Test::new(expression))
     }
 
+    /// How many comparisons it may take to say whether something matches.
+    pub fn comparisons(&self) -> usize {
+        self.0.comparisons()
+    }
+
     /// Whether `subject` matches.
     ///
     /// Fails on a row whose properties cannot be read.
@@ -125,6 +130,15 @@ impl Test {
                 (Field::Timestamp, value) => Self::Written(*operator, value.clone()),
                 (Field::Property(name), value) => Self::Property(name.clone().into_bytes(), *operator, value.clone()),
             },
+        }
+    }
+
+    fn comparisons(&self) -> usize {
+        match self {
+            Self::Constant(_) => 0,
+            Self::All(tests) | Self::Any(tests) => tests.iter().map(Self::comparisons).sum(),
+            Self::Not(test) => test.comparisons(),
+            Self::Partition(..) | Self::Row(..) | Self::Written(..) | Self::Property(..) => 1,
         }
     }
 

@@ -150,6 +150,7 @@ async fn a_signature_s_keys_bound_every_query() {
 async fn a_page_ends_at_each_of_its_bounds_and_says_where_to_go_on() {
     let engine = engine(&six()).await;
     let free = Work { examined: 100, examined_bytes: 1 << 20, answered_bytes: 1 << 20 };
+    let many = |count: i32| Expression::Any((0..count).map(|other| n(Operator::Equal, 100 + other)).collect());
     let row = entity::key(TABLE, &at("a", "1")).len() + body::encode(&number(0)).unwrap().len();
     let cases = [
         (1000, None, free, "a/1 a/2 a/3 b/1 b/2 b/3"),
@@ -161,6 +162,10 @@ async fn a_page_ends_at_each_of_its_bounds_and_says_where_to_go_on() {
         (1000, Some(n(Operator::Equal, 5)), Work { examined: 2, ..free }, ", , b/3"),
         (1000, Some(n(Operator::Equal, 5)), Work { examined_bytes: 1, ..free }, ", , , , , b/3"),
         (1000, Some(n(Operator::Equal, 5)), Work { examined_bytes: row + 1, ..free }, ", , b/3"),
+        // Long filters end pages sooner.
+        (1000, Some(many(7)), Work { examined: 3, ..free }, ", "),
+        (1000, Some(many(8)), Work { examined: 4, ..free }, ", , "),
+        (1000, Some(many(80)), Work { examined: 1, ..free }, ", , , , , "),
         // One entity is always answered.
         (1000, None, Work { answered_bytes: 0, ..free }, "a/1, a/2, a/3, b/1, b/2, b/3"),
         (1000, None, Work { answered_bytes: 2 * row, ..free }, "a/1 a/2, a/3 b/1, b/2 b/3"),
