@@ -11,6 +11,8 @@ use crate::table::value::Value;
 
 /// Most areas that a filter is kept as; of more, neighbours become one.
 const AREAS_MAX: usize = 128;
+/// Most pairs of areas that are intersected for a filter; what it says beyond that is left to its evaluation.
+const PAIRS_MAX: usize = 1 << 14;
 
 /// Keys from one up to another, without the incarnation that begins them: see [`crate::rows::entity::key`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +81,7 @@ impl Stretch {
 ///
 /// Takes stack with the expression's depth, which the protocol bounds.
 pub fn bounds(expression: &Expression) -> Vec<Stretch> {
-    let mut stretches: Vec<Stretch> = areas(expression, true).iter().map(Area::stretch).collect();
+    let mut stretches: Vec<Stretch> = areas(expression, true, &mut { PAIRS_MAX }).iter().map(Area::stretch).collect();
     stretches.sort_by(|one, other| one.start.cmp(&other.start));
     let mut bounds: Vec<Stretch> = Vec::with_capacity(stretches.len());
     for stretch in stretches {
@@ -132,16 +134,20 @@ impl Area {
     }
 }
 
-/// The areas in which `expression` can be what is wanted.
-fn areas(expression: &Expression, wanted: bool) -> Vec<Area> {
+/// The areas in which `expression` can be what is wanted. All keys are always right; once so many `pairs` are used up,
+/// they are the answer.
+fn areas(expression: &Expression, wanted: bool, pairs: &mut usize) -> Vec<Area> {
+    if *pairs == 0 {
+        return vec![Area::ALL];
+    }
     let constant = |value: bool| if value == wanted { vec![Area::ALL] } else { Vec::new() };
     let (field_of, text, operator) = match expression {
         Expression::Constant(value) => return constant(*value),
-        Expression::Not(inner) => return areas(inner, !wanted),
-        Expression::All(all) if wanted => return intersection(all, wanted),
-        Expression::Any(any) if !wanted => return intersection(any, wanted),
+        Expression::Not(inner) => return areas(inner, !wanted, pairs),
+        Expression::All(all) if wanted => return intersection(all, wanted, pairs),
+        Expression::Any(any) if !wanted => return intersection(any, wanted, pairs),
         Expression::All(any) | Expression::Any(any) => {
-            return simplified(any.iter().flat_map(|expression| areas(expression, wanted)).collect());
+            return simplified(any.iter().flat_map(|expression| areas(expression, wanted, pairs)).collect());
         }
         Expression::Compare { field, operator, value } => match (field, value) {
             (Field::PartitionKey | Field::RowKey, Value::String(text)) => (field, text, *operator),
@@ -157,10 +163,12 @@ fn areas(expression: &Expression, wanted: bool) -> Vec<Area> {
     Stretch::of(operator, &field(text)).into_iter().map(area).collect()
 }
 
-fn intersection(expressions: &[Expression], wanted: bool) -> Vec<Area> {
+fn intersection(expressions: &[Expression], wanted: bool, pairs: &mut usize) -> Vec<Area> {
     let mut all = vec![Area::ALL];
     for expression in expressions {
-        let other = areas(expression, wanted);
+        let other = areas(expression, wanted, pairs);
+        // One with one costs no more than reading the filter did.
+        *pairs = pairs.saturating_sub((all.len() * other.len()).saturating_sub(1));
         all = simplified(all.iter().flat_map(|one| other.iter().filter_map(|other| one.and(other))).collect());
     }
     all

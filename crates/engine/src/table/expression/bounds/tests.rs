@@ -143,8 +143,14 @@ fn many_points_stay_points_and_too_many_areas_become_larger_ones() {
     assert!((AREAS_MAX / 2..=AREAS_MAX).contains(&points(AREAS_MAX * 3).len()));
     // Two ways each, forty times over: not 2⁴⁰ areas.
     let either = |number: usize| any([pk(NotEqual, &format!("p{number}")), rk(NotEqual, &format!("r{number}"))]);
-    let found = bounds(&Expression::All((0..40).map(either).collect()));
-    assert!((1..=AREAS_MAX * 2).contains(&found.len()), "{}", found.len());
+    for count in [40, 2000] {
+        let found = bounds(&Expression::All((0..count).map(either).collect()));
+        assert!((1..=AREAS_MAX * 2).contains(&found.len()), "{}", found.len());
+    }
+    // What is said first still counts when the rest is too much.
+    let rest = (0..2000).map(either);
+    let found = bounds(&Expression::All([pk(Equal, "p")].into_iter().chain(rest).collect()));
+    assert!(found.iter().all(|stretch| stretch.start.starts_with(b"p\0") && stretch.end.is_some()), "{found:?}");
 }
 
 /// Few texts, so that constants and keys meet.
