@@ -113,6 +113,10 @@ def test_the_sdk_works_over_https(secured):
         queue = queues.create_queue("jobs")
         queue.send_message("one")
         assert [message.content for message in queue.receive_messages()] == ["one"]
+    with server.tables(connection_verify=authority.path) as tables:
+        table = tables.create_table("people")
+        table.create_entity({"PartitionKey": "a", "RowKey": "b", "age": 7})
+        assert [entity["age"] for entity in table.list_entities()] == [7]
 
 
 def test_a_token_credential_works_over_https(secured):

@@ -5,7 +5,7 @@
 use lazuli_tests::client::ACCOUNT;
 use lazuli_tests::harness::Lazuli;
 use lazuli_tests::signed::Answer;
-use lazuli_tests::tables::{MINIMAL, Table, json, part};
+use lazuli_tests::tables::{MINIMAL, Table, json, part, values};
 use serde_json::Value;
 
 /// The parts of an answer: status line and rest.
@@ -198,4 +198,24 @@ async fn what_is_no_batch_is_refused_as_a_whole() {
     tables.request("GET", "/$batch").await.refused(405, "UnsupportedHttpVerb");
     // Lines may end in the way of other systems.
     assert_eq!(statuses(&sent(&whole.replace('\r', "")).await.expect(202)), [201]);
+}
+
+#[tokio::test]
+async fn merges_that_make_more_than_one_commit_takes_are_refused() {
+    let lazuli = Lazuli::start().await;
+    let tables = lazuli.tables();
+    let table = tables.table("Jobs").await;
+    let text = "\u{4e00}".repeat(32_000);
+    let large: String = (0..15).map(|number| format!(",\"a{number}\":\"{text}\"")).collect();
+    let rows: Vec<_> = (0..6).map(|row| row.to_string()).collect();
+    for row in &rows {
+        table.insert(&document(row, &large)).header("prefer", "return-no-content").await.expect(204);
+    }
+    let merges = |count: usize| {
+        let merge = |row: &String| table.entity("p", row).part("PATCH", "If-Match: *\r\n", "{\"b\":1}");
+        rows.iter().take(count).map(merge).collect::<Vec<_>>()
+    };
+    refused(&tables.batch(&merges(6)).await, 413, "RequestBodyTooLarge", "5:");
+    assert_eq!(values(&table.query("?$select=b&$filter=b%20eq%201").await.expect(200)).len(), 0);
+    assert_eq!(statuses(&tables.batch(&merges(5)).await.expect(202)), [204; 5]);
 }

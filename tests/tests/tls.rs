@@ -19,6 +19,7 @@ use lazuli_tests::process::{Server, Start, within};
 use lazuli_tests::queues::Queues;
 use lazuli_tests::sas::Sas;
 use lazuli_tests::signed::Client;
+use lazuli_tests::tables::{MINIMAL, Tables};
 use lazuli_tests::tls::{Authority, Http};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -143,6 +144,11 @@ async fn with_a_certificate_what_is_not_encrypted_is_refused() {
     Service::new(client.clone()).container("photos").await.blob("a").put("one").await.expect(201);
     let queues = Queues::new(server.queue_client().over_tls(authority.connector(Http::Two)));
     queues.queue("jobs").await;
+    let tables = server.tables();
+    let secure_tables = Tables::new(tables.client().clone().over_tls(authority.connector(Http::Two)));
+    secure_tables.table("people").await;
+    let listed = secure_tables.list("").header("accept", MINIMAL).await.expect(200).text();
+    assert!(listed.contains(&format!("https://{}/{ACCOUNT}/$metadata#Tables", tables.client().address())), "{listed}");
 
     let blob = server.service().existing("photos").blob("a");
     for request in [blob.get(), blob.put("two"), blob.get().unsigned(), blob.get().with_sas("sig=x")] {
@@ -153,6 +159,8 @@ async fn with_a_certificate_what_is_not_encrypted_is_refused() {
         blob.request("OPTIONS", "").header("origin", "http://a").header("access-control-request-method", "GET");
     preflight.unsigned().await.refused(400, "AccountRequiresHttps");
     server.queues().list("").await.refused(400, "AccountRequiresHttps");
+    let refused = tables.list("").header("accept", MINIMAL).await.refused(400, "AccountRequiresHttps").text();
+    assert!(refused.contains(r#""code":"AccountRequiresHttps""#), "{refused}");
     let page = server.client().request("GET", "/").unsigned().header("host", format!("{ACCOUNT}.web.localhost"));
     assert!(page.await.refused(400, "AccountRequiresHttps").text().starts_with("<!DOCTYPE html>"));
     let batch = server.client().request("POST", format!("/{ACCOUNT}/?comp=batch"));

@@ -91,6 +91,12 @@ impl Packed {
         self.pairs.push((start, start + key.len(), self.bytes.len()));
     }
 
+    /// Gives back what was allocated beyond the pairs.
+    pub(super) fn shrink(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.pairs.shrink_to_fit();
+    }
+
     /// How many pairs there are.
     pub(super) fn len(&self) -> usize {
         self.pairs.len()
@@ -104,11 +110,14 @@ impl Packed {
     /// The pairs whose keys lie in `interval`.
     pub(super) fn within<'a>(&'a self, interval: &'a Interval) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         let key = |place: &(usize, usize, usize)| self.bytes.get(place.0..place.1).unwrap_or_default();
-        let begin = self.pairs.partition_point(|pair| key(pair) < interval.from.as_slice());
-        let count = match &interval.to {
-            Some(to) => self.pairs.partition_point(|pair| key(pair) < to.as_slice()).saturating_sub(begin),
-            None => usize::MAX,
+        let before = |bound: &[u8]| match (self.pairs.first(), self.pairs.last()) {
+            // Mostly an interval has all of it.
+            (Some(first), _) if key(first) >= bound => 0,
+            (_, Some(last)) if key(last) < bound => self.pairs.len(),
+            _ => self.pairs.partition_point(|pair| key(pair) < bound),
         };
+        let begin = before(&interval.from);
+        let count = interval.to.as_deref().map_or(self.pairs.len(), before).saturating_sub(begin);
         let pairs = self.pairs.iter().skip(begin).take(count);
         pairs.filter_map(|(key, value, end)| self.bytes.get(*key..*value).zip(self.bytes.get(*value..*end)))
     }

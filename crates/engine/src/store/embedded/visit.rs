@@ -49,7 +49,7 @@ pub(super) fn run(
             }
             Found::Gap(reading) => {
                 busy += if full_at >= PAIRS_MAX { YIELD_AFTER } else { 0 };
-                read(kv, space, reading, full_at)?
+                read(kv, space, &reading, full_at)?
             }
         };
         full_at = (full_at * 2).min(PAIRS_MAX);
@@ -64,7 +64,7 @@ pub(super) fn run(
 }
 
 /// Reads the next run, of so many pairs at most. It is kept if the visit is a long one.
-fn read(kv: &impl Kv, space: Space, reading: Reading<'_>, full_at: usize) -> Result<Arc<Run>, StoreError> {
+fn read(kv: &impl Kv, space: Space, reading: &Reading<'_>, full_at: usize) -> Result<Arc<Run>, StoreError> {
     let mut pairs = Packed::default();
     let mut interval = reading.interval.clone();
     kv.visit(space, &interval.range(), &mut |key, value| {
@@ -75,10 +75,12 @@ fn read(kv: &impl Kv, space: Space, reading: Reading<'_>, full_at: usize) -> Res
         interval.to = Some(after(key));
         ControlFlow::Break(())
     })?;
-    let run = Arc::new(Run { interval, pairs });
-    if full_at >= PAIRS_MAX {
-        reading.keep(Arc::clone(&run));
+    if full_at < PAIRS_MAX {
+        return Ok(Arc::new(Run { interval, pairs }));
     }
+    pairs.shrink();
+    let run = Arc::new(Run { interval, pairs });
+    reading.keep(Arc::clone(&run));
     Ok(run)
 }
 
