@@ -4,6 +4,8 @@ use lazuli_tests::harness::Lazuli;
 use lazuli_tests::signed::Request;
 use lazuli_tests::tables::{BARE, Table, json};
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 /// What is wrong, the request, the status and the code.
 type Case = (&'static str, Request, u16, &'static str);
@@ -77,6 +79,16 @@ async fn older_methods_say_the_same() {
     assert_eq!(json(&entity.get().await.expect(200))["a"], json!(null));
     tunnelled("DELETE").header("if-match", "*").await.expect(204);
     entity.get().await.refused(404, "ResourceNotFound");
+    // Two of them say nothing.
+    let twice = tunnelled("MERGE").head().replace("\r\n\r\n", "\r\nX-HTTP-Method: PUT\r\nConnection: close\r\n\r\n");
+    let mut stream = TcpStream::connect(lazuli.tables().client().address()).await.unwrap();
+    stream.write_all(twice.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(
+        answer.starts_with("HTTP/1.1 400") && answer.contains("x-ms-error-code: XMethodIncorrectCount"),
+        "{answer}"
+    );
 }
 
 #[tokio::test]

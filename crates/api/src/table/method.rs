@@ -1,5 +1,5 @@
 //! The method of a request whose client, or whose way here, knows no MERGE: it stands in a header of a POST.
-//! <https://learn.microsoft.com/rest/api/storageservices/setting-the-odata-data-service-version-headers>
+//! <https://learn.microsoft.com/rest/api/storageservices/table-service-error-codes>
 
 use http::{HeaderMap, Method};
 

@@ -122,3 +122,38 @@ fn paths_address_queues_and_messages() {
         assert!(target.container().is_err() && target.blob().is_err());
     }
 }
+
+#[test]
+fn paths_address_tables_and_entities() {
+    let keys = "(PartitionKey='it%27%27s',RowKey='%2520')";
+    let cases = [
+        ("127.0.0.1", "/dev", Ok((Level::Service, false))),
+        ("127.0.0.1", "/dev/Tables", Ok((Level::Tables, false))),
+        ("127.0.0.1", "/dev-secondary/Tables()", Ok((Level::Tables, true))),
+        ("127.0.0.1", "/dev/Tables('People')", Ok((Level::TableEntry, false))),
+        ("127.0.0.1", "/dev/People", Ok((Level::Table, false))),
+        ("127.0.0.1", "/dev/Peopl%65()", Ok((Level::Table, false))),
+        ("127.0.0.1", &format!("/dev/People{keys}"), Ok((Level::Entity, false))),
+        ("dev.table.localhost:10002", &format!("/People{keys}"), Ok((Level::Entity, false))),
+        ("dev-secondary.table.localhost", "/People", Ok((Level::Table, true))),
+        ("127.0.0.1", "/dev/$batch", Ok((Level::Batch, false))),
+        ("127.0.0.1", "/dev/People(x)", Err(Code::InvalidInput)),
+        ("127.0.0.1", "/dev/%ff", Err(Code::InvalidUri)),
+    ];
+    for (host, path, expected) in cases {
+        let target = Target::parse(Service::Table, Some(host), path, &Fields::default());
+        let found = target.as_ref().map(|target| (target.level(), target.secondary)).map_err(|problem| problem.code);
+        assert_eq!(found, expected, "{host} {path}");
+        let Ok(target) = target else { continue };
+        let table = target.table().map(|address| address.table.to_string()).ok();
+        let has_one = [Level::TableEntry, Level::Table, Level::Entity].contains(&target.level());
+        assert_eq!(
+            (table.as_deref(), target.top()),
+            (has_one.then_some("People"), has_one.then_some("People")),
+            "{path}"
+        );
+        let entity = target.entity().map(|on| format!("{} {}", on.key.partition, on.key.row)).ok();
+        assert_eq!(entity.as_deref(), (target.level() == Level::Entity).then_some("it's %20"), "{path}");
+        assert!(target.container().is_err() && target.queue().is_err());
+    }
+}

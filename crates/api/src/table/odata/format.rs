@@ -25,7 +25,7 @@ pub enum Metadata {
     None,
     /// Also the types that JSON does not show, and versions.
     Minimal,
-    /// Also addresses and all types.
+    /// Also addresses, and the type of the timestamp.
     Full,
 }
 
