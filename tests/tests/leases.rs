@@ -75,6 +75,9 @@ async fn subjects(lazuli: &Lazuli, name: &str) -> [Subject; 2] {
     [Subject::Blob(blob), Subject::Container(lazuli.container(&format!("{name}-c")).await)]
 }
 
+/// An action, its headers, and what comes of it in each state.
+type Case = (&'static str, Vec<(&'static str, &'static str)>, [(u16, &'static str); 5]);
+
 fn found(answer: &Answer) -> (u16, &str) {
     (answer.status.as_u16(), answer.code())
 }
@@ -90,7 +93,7 @@ async fn every_lease_action_is_judged_by_the_state_that_it_finds() {
     let (new, held, broken) = ((201, ""), (200, ""), (202, ""));
     let acquire = ("lease-duration", "60");
     let change = |from, to| vec![("lease-id", from), ("proposed-lease-id", to)];
-    let cases: [(&str, Vec<(&str, &str)>, [(u16, &str); 5]); 13] = [
+    let cases: [Case; 13] = [
         ("acquire", vec![acquire], [new, PRESENT, PRESENT, new, new]),
         ("acquire", vec![acquire, ("proposed-lease-id", A)], [new, new, NO_ACQUIRE, new, new]),
         ("acquire", vec![acquire, ("proposed-lease-id", B)], [new, PRESENT, PRESENT, new, new]),
