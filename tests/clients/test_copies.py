@@ -133,3 +133,20 @@ def test_a_copy_from_another_server_ends_by_itself(container, own_server):
     assert properties.copy.status == "success"
     assert properties.metadata == {"owner": "ann"}
     assert target.download_blob().readall() == data
+
+
+def test_a_disk_image_comes_from_another_server_without_its_zeros(container, own_server):
+    target = container.get_blob_client("disk")
+    with own_server.client() as elsewhere:
+        source = elsewhere.create_container("theirs").get_blob_client("disk")
+        source.create_page_blob(1024 * MIB, sequence_number=5)
+        for first in (0, 512 * MIB, 1024 * MIB - 512):
+            source.upload_page(b"1" * 512, offset=first, length=512)
+        target.start_copy_from_url(signed(source))
+        deadline = time.monotonic() + 60
+        while (properties := target.get_blob_properties()).copy.status == "pending":
+            assert time.monotonic() < deadline
+    assert (properties.copy.status, properties.size) == ("success", 1024 * MIB)
+    assert properties.page_blob_sequence_number == 5
+    ranges = [(page.start, page.end) for page in target.list_page_ranges()]
+    assert ranges == [(first, first + 511) for first in (0, 512 * MIB, 1024 * MIB - 512)]

@@ -108,6 +108,7 @@ fn headers(f: &Fixture) -> Vec<Case> {
         ("range far after the end", get("range", "bytes=18446744073709551614-"), 416, "InvalidRange"),
         ("malformed range", get("x-ms-range", "bytes=b-a"), 400, "InvalidHeaderValue"),
         ("lease id is no GUID", get("x-ms-lease-id", "mine"), 400, "InvalidHeaderValue"),
+        ("read that demands absence", get("if-none-match", "*"), 400, "UnsatisfiableCondition"),
         ("condition is no date", get("if-modified-since", "yesterday"), 400, "InvalidHeaderValue"),
         ("unknown blob type", put("x-ms-blob-type", "Balloon"), 400, "InvalidHeaderValue"),
         ("no blob type", put("x-ms-blob-type", ""), 400, "MissingRequiredHeader"),
@@ -214,7 +215,9 @@ fn blocks(f: &Fixture) -> Vec<Case> {
     let put = |id: &str| f.staged.request("PUT", &format!("?comp=block&blockid={id}")).body("block");
     let list = |body: &str| f.staged.request("PUT", "?comp=blocklist").body(body.to_owned());
     let long = "A".repeat(88);
+    let many = format!("<BlockList>{}</BlockList>", "<Latest>AAAA</Latest>".repeat(50_001));
     vec![
+        ("list of too many blocks", list(&many), 400, "BlockListTooLong"),
         ("block id of another length", f.staged.put_block("longer-id", "x"), 400, "InvalidBlobOrBlock"),
         ("block id is no Base64", put("%21%21%21"), 400, "InvalidBlockId"),
         ("block id too long", put(&long), 400, "InvalidBlockId"),
@@ -243,12 +246,17 @@ fn blocks(f: &Fixture) -> Vec<Case> {
 
 /// Sends `bytes` and no more, and gives the first line of what comes back; empty if the connection just ends.
 async fn say(f: &Fixture, bytes: Vec<u8>) -> String {
+    tell(f, bytes).await.lines().next().unwrap_or_default().to_owned()
+}
+
+/// As [`say`], and gives all that comes back.
+async fn tell(f: &Fixture, bytes: Vec<u8>) -> String {
     let mut stream = TcpStream::connect(f.service.client().address()).await.unwrap();
     stream.write_all(&bytes).await.unwrap();
     stream.shutdown().await.unwrap();
     let mut answer = Vec::new();
     let _ = within("the connection to end", stream.read_to_end(&mut answer)).await; // a reset is an answer too
-    String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned()
+    String::from_utf8_lossy(&answer).into_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -268,6 +276,9 @@ async fn broken_requests_end_their_connection_and_leave_nothing_behind() {
         let request = format!("{line} HTTP/1.1\r\nhost: x\r\n\r\n");
         assert_eq!(say(&f, request.into_bytes()).await, "HTTP/1.1 400 Bad Request", "{line}");
     }
+    let endless = announced("").head().replace("content-length: 0\r\n", "");
+    let told = tell(&f, endless.into_bytes()).await;
+    assert!(told.starts_with("HTTP/1.1 411 ") && told.contains("<Code>MissingContentLengthHeader</Code>"), "{told}");
     let garbage: [(&str, &[u8]); 4] = [
         ("no HTTP", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"),
         ("a byte that is no ASCII in the path", b"GET /devstoreaccount1/\xff\xfe HTTP/1.1\r\nhost: x\r\n\r\n"),

@@ -1,7 +1,7 @@
 //! Many deletions in one request.
 
 use lazuli_tests::client::{ACCOUNT, Credentials};
-use lazuli_tests::harness::{Container, Lazuli};
+use lazuli_tests::harness::{Blob, Container, Lazuli};
 use lazuli_tests::sas::Sas;
 use lazuli_tests::signed::{Answer, Request};
 
@@ -101,6 +101,55 @@ async fn each_part_is_allowed_what_its_own_signature_says() {
     let expected = [(202, ""), (403, "AuthorizationPermissionMismatch"), (401, "NoAuthenticationInformation")];
     assert_eq!(codes, expected);
     kept.get().await.expect(200);
+}
+
+#[tokio::test]
+async fn the_tiers_of_many_blobs_are_set_in_one_request() {
+    let lazuli = Lazuli::start().await;
+    let (photos, films) = (lazuli.container("photos").await, lazuli.container("films").await);
+    let blobs = [photos.blob("a b"), films.blob("ü/c"), photos.blob("archived"), photos.blob("log")];
+    for blob in &blobs[..3] {
+        blob.put("1").await.expect(201);
+    }
+    blobs[3].create_append().await.expect(201);
+    let tier = |blob: &Blob, tier: &str| blob.request("PUT", "?comp=tier").header("x-ms-access-tier", tier);
+    tier(&blobs[2], "Archive").await.expect(200);
+    let snapshot = blobs[0].request("PUT", "?comp=snapshot").await.expect(201).header("x-ms-snapshot").to_owned();
+    let of_snapshot = blobs[0].request("PUT", &format!("?comp=tier&snapshot={snapshot}"));
+    let parts = vec![
+        tier(&blobs[0], "Cool"),
+        tier(&blobs[1], "Cold"),
+        of_snapshot.header("x-ms-access-tier", "Archive"),
+        tier(&blobs[2], "Hot").header("x-ms-rehydrate-priority", "High"),
+        tier(&blobs[3], "Cool"),
+        tier(&photos.blob("absent"), "Cool"),
+        tier(&blobs[0], "Lukewarm"),
+        tier(&blobs[0], ""),
+        tier(&blobs[1], "Archive").unsigned(),
+    ];
+    let expected = [
+        (200, ""),
+        (200, ""),
+        (200, ""),
+        (202, ""),
+        (400, "AccessTierNotSupportedForBlobType"),
+        (404, "BlobNotFound"),
+        (400, "InvalidHeaderValue"),
+        (400, "MissingRequiredHeader"),
+        (401, "NoAuthenticationInformation"),
+    ];
+    let answer = of_service(&lazuli, parts).await.expect(202);
+    let answers = answers(&answer);
+    let codes: Vec<_> = answers.iter().map(|(_, status, code, _)| (*status, &**code)).collect();
+    assert_eq!(codes, expected, "{}", answer.text());
+    for (blob, tier) in blobs.iter().zip(["Cool", "Cold", "Archive"]) {
+        assert_eq!(blob.head().await.expect(200).header("x-ms-access-tier"), tier);
+    }
+    assert_eq!(blobs[2].head().await.header("x-ms-archive-status"), "rehydrate-pending-to-hot");
+    let other = of_container(&photos, vec![tier(&blobs[0], "Hot"), tier(&blobs[1], "Hot")]);
+    other.await.refused(400, "InvalidInput");
+    of_container(&photos, vec![tier(&blobs[0], "Hot")]).await.expect(202);
+    assert_eq!(blobs[0].head().await.header("x-ms-access-tier"), "Hot");
 }
 
 #[tokio::test]

@@ -44,6 +44,52 @@ async fn blocks_come_as_messages() {
 }
 
 #[tokio::test]
+async fn appended_blocks_and_pages_come_as_messages() {
+    let lazuli = Lazuli::start().await;
+    let container = lazuli.container("photos").await;
+    let (log, disk) = (container.blob("log"), container.blob("disk"));
+    log.create_append().await.expect(201);
+    disk.create_pages(8 * MIB as u64).await.expect(201);
+    let mut appended = Vec::new();
+    for (length, segment) in [(1, 1), (512, 100), (100_000, 1000), (4 * MIB, MIB)] {
+        let content = content(length);
+        let put = structured(log.append(""), length, message(&content, segment)).await.expect(201);
+        assert_eq!((put.header(BODY), put.header("x-ms-blob-append-offset")), (FORM, &*appended.len().to_string()));
+        appended.extend_from_slice(&content);
+        assert!(log.get().await.expect(200).body == appended, "{length} bytes");
+    }
+    for (first, length, segment) in [(0, 512, 512), (512, MIB, 1000), (4 * MIB, 4 * MIB, MIB)] {
+        let content = content(length);
+        let put = disk.put_pages(first as u64, content.clone()).body("");
+        let put = structured(put, length, message(&content, segment)).await.expect(201);
+        assert_eq!(put.header(BODY), FORM);
+        let range = format!("bytes={first}-{}", first + length - 1);
+        assert!(disk.get().header("x-ms-range", range).await.expect(206).body == content, "{length} bytes");
+    }
+
+    let (etag, etag_of_pages) = (log.head().await.etag(), disk.head().await.etag());
+    let whole = message(&[1; 512], 100);
+    let damaged =
+        |at: usize| whole.iter().enumerate().map(|(i, byte)| if i == at { byte ^ 1 } else { *byte }).collect();
+    let wrong: [(&str, usize, Vec<u8>, &str); 4] = [
+        ("another byte", 512, damaged(30), "Crc64Mismatch"),
+        ("another sum", 512, damaged(whole.len() - 1), "Crc64Mismatch"),
+        ("another length", 511, whole.clone(), "InvalidInput"),
+        ("no end", 512, whole[..whole.len() - 8].to_vec(), "InvalidInput"),
+    ];
+    for (what, length, message, code) in wrong {
+        for request in [log.append(""), disk.put_pages(0, vec![0; 512]).body("")] {
+            let answer = structured(request, length, message.clone()).await;
+            // Of pages the length is judged by their range first.
+            let expected =
+                if length == 511 && answer.code() == "InvalidHeaderValue" { "InvalidHeaderValue" } else { code };
+            assert_eq!((answer.status.as_u16(), answer.code()), (400, expected), "{what}: {}", answer.text());
+        }
+    }
+    assert_eq!((log.head().await.etag(), disk.head().await.etag()), (etag, etag_of_pages), "nothing is kept");
+}
+
+#[tokio::test]
 async fn a_download_is_a_message_if_asked_for() {
     let lazuli = Lazuli::start().await;
     let blob = lazuli.container("photos").await.blob("a.jpg");

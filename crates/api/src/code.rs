@@ -156,7 +156,6 @@ codes! {
     QueueNotFound 404 "The specified queue does not exist.";
     RequestBodyTooLarge 413 "The request body is too large and exceeds the maximum permissible limit.";
     RequestForbiddenByContainerEncryptionPolicy 403 "The request is forbidden by the container encryption policy.";
-    RequestUrlFailedToParse 400 "The url in the request could not be parsed.";
     ResourceNotFound 404 "The specified resource does not exist.";
     SequenceNumberConditionNotMet 412 "The sequence number condition specified was not met.";
     SequenceNumberIncrementTooLarge 409 "The sequence number increment cannot be performed because it would result in overflow of the sequence number.";
@@ -172,7 +171,6 @@ codes! {
     UnsatisfiableCondition 400 "The request includes an unsatisfiable condition for this operation.";
     UnsupportedHeader 400 "One of the HTTP headers specified in the request is not supported.";
     UnsupportedHttpVerb 405 "The resource doesn't support specified Http Verb.";
-    UnsupportedQueryParameter 400 "One of the query parameters specified in the request URI is not supported.";
     UpdateConditionNotSatisfied 412 "The update condition specified in the request was not satisfied.";
     WebContentNotFound 404 "The requested content does not exist.";
     XMethodIncorrectCount 400 "More than one X-HTTP-Method is specified.";

@@ -237,6 +237,11 @@ impl Engine {
         self.shared.policies.read().of(account)
     }
 
+    /// The accounts whose changes are recorded.
+    pub(crate) fn with_change_feed(&self) -> Vec<AccountName> {
+        self.shared.policies.read().with_change_feed()
+    }
+
     /// What all owners decided.
     pub(crate) fn policies(&self) -> Policies {
         self.shared.policies.read().clone()

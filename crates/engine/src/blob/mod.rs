@@ -31,7 +31,7 @@ mod testing;
 
 pub(crate) use assembly::expire as expire_list;
 pub(crate) use expiring::expire as expire_blob;
-pub(crate) use feed::publish as publish_feeds;
+pub(crate) use feed::{publish as publish_feed, waiting as waiting_feeds};
 pub(crate) use layers::{expire as expire_deleted, expire_removed, sweep_on};
 
 pub use crate::rows::layer::Deletion;

@@ -5,6 +5,7 @@
 
 mod due;
 mod erase;
+mod feeds;
 mod setbacks;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,6 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::blob;
 use crate::clock::Timestamp;
 use crate::engine::{Engine, Shared};
 use crate::error::Error;
@@ -40,15 +40,17 @@ pub(crate) struct Clockwork {
     turn: tokio::sync::Mutex<()>,
     due: Setbacks,
     dead: Setbacks,
+    feeds: Setbacks,
     /// Whether changes may wait of accounts that want no change feed any more.
     leftovers: AtomicBool,
 }
 
 impl Default for Clockwork {
     fn default() -> Self {
-        let (due, dead) = (Setbacks::of(Space::Due), Setbacks::of(Space::Dead));
+        let of = Setbacks::of;
+        let (due, dead, feeds) = (of(Space::Due), of(Space::Dead), of(Space::Feeds));
         let (stopped, leftovers) = (AtomicBool::new(false), AtomicBool::new(true));
-        Self { work: Notify::default(), stopped, turn: tokio::sync::Mutex::default(), due, dead, leftovers }
+        Self { work: Notify::default(), stopped, turn: tokio::sync::Mutex::default(), due, dead, feeds, leftovers }
     }
 }
 
@@ -92,7 +94,7 @@ pub(crate) async fn run(clockwork: Arc<Clockwork>, shared: Weak<Shared>) {
             && let Some(shared) = shared.upgrade()
         {
             let engine = Engine::from(shared);
-            if !engine.policies().with_change_feed().is_empty() {
+            if !engine.with_change_feed().is_empty() {
                 pause = FEED_INTERVAL;
             }
             let begun = Instant::now();
@@ -121,7 +123,7 @@ pub(crate) async fn tick(engine: &Engine) -> Result<bool, Error> {
     let _turn = engine.clockwork().turn.lock().await;
     let mut more = engine.payloads().give_back().await?;
     more |= due::keep(engine).await?;
-    more |= blob::publish_feeds(engine).await?;
+    more |= feeds::publish(engine).await?;
     erase::seal(engine).await?;
     let (now, dead) = dead(engine).await?;
     more |= !dead.is_empty();

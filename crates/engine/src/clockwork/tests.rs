@@ -1,11 +1,18 @@
+use std::time::Duration;
+
 use super::setbacks::RETRY_AFTER;
 use super::tick;
+use crate::blob::kind::BlobKind;
 use crate::clock::Clock as _;
 use crate::engine::Engine;
+use crate::etag::Etag;
+use crate::names::AccountName;
 use crate::payload::refs::Target;
 use crate::payload::tests::support::*;
 use crate::payload::{PayloadId, Piece};
+use crate::policy::{AccountPolicy, Policies};
 use crate::rows;
+use crate::rows::change::{self, Cause, ChangeRow};
 use crate::rows::due::{self, DueKind, DueRow};
 use crate::rows::payload::{self, PieceChunk};
 use crate::rows::refs;
@@ -131,4 +138,47 @@ async fn a_long_body_is_erased_in_several_steps() {
         assert_eq!(world.rows.count(Space::Dead), usize::from(left > 0), "dead until its last row is gone");
     }
     assert_eq!(read_all(&engine, kept).await.unwrap(), body(100_000, 1));
+}
+
+#[tokio::test]
+async fn a_damaged_change_holds_up_the_feed_of_its_account_alone_and_is_tried_again() {
+    let world = World::new();
+    let engine = world.open().await;
+    let account = |name| AccountName::parse(name).unwrap();
+    let policy = AccountPolicy { change_feed: true, ..AccountPolicy::default() };
+    let policies = ["one", "two"]
+        .map(account)
+        .into_iter()
+        .fold(Policies::default(), |policies, account| policies.with(account, policy.clone()));
+    engine.set_policies(policies);
+    let row = ChangeRow {
+        cause: Cause::Put,
+        container: "c".into(),
+        blob: "b".into(),
+        etag: Etag::at(world.clock.now()),
+        kind: BlobKind::Block,
+        length: 1,
+        content_type: None,
+        version: None,
+        snapshot: None,
+        tier: None,
+        other_tier: None,
+        copy: None,
+        soft_deleted: false,
+        request: None,
+    };
+    let whole = rows::codec::encode(&row).unwrap();
+    let [broken, good] = ["one", "two"].map(|name| change::key(&account(name), world.clock.now(), 1));
+    world.rows.set(Space::Changes, &broken, b"\x01damaged");
+    world.rows.set(Space::Changes, &good, &whole);
+    world.clock.advance(Duration::from_secs(2));
+    dead_body(&engine, 1).await;
+    engine.settle().await.unwrap();
+    assert_eq!((world.rows.count(Space::Changes), world.rows.count(Space::Dead)), (1, 0));
+    world.rows.set(Space::Changes, &broken, &whole);
+    engine.settle().await.unwrap();
+    assert_eq!(world.rows.count(Space::Changes), 1, "not yet");
+    world.clock.advance(2 * RETRY_AFTER);
+    engine.settle().await.unwrap();
+    assert_eq!(world.rows.count(Space::Changes), 0);
 }

@@ -22,7 +22,7 @@ use crate::store::{Space, StoreError, Tx};
 use crate::tier::Tier;
 
 pub(crate) use crate::rows::change::Cause;
-pub(crate) use publish::publish;
+pub(crate) use publish::{publish, waiting};
 
 /// Longest Content-Type that a row keeps, in characters.
 const TYPE_CHARS_MAX: usize = 256;

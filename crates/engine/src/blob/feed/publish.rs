@@ -40,31 +40,8 @@ const BLOCKS_PER_FILE: u32 = 10_000;
 /// How often a step is tried again because a client's copy of the file has taken over its list.
 const ATTEMPTS_MAX: usize = 8;
 
-/// Does some of what the feeds wait for; answers whether there is more to do now.
-pub(crate) async fn publish(engine: &Engine) -> Result<bool, Error> {
-    let mut more = false;
-    for account in accounts(engine)? {
-        more |= step(engine, &account).await?;
-    }
-    Ok(more)
-}
-
-/// The accounts that want a feed, and those that wanted one when the changes happened which still wait.
-fn accounts(engine: &Engine) -> Result<Vec<AccountName>, Error> {
-    let mut accounts = engine.policies().with_change_feed();
-    if engine.clockwork().may_have_leftovers() {
-        let left: Vec<_> = engine.read(|view| Ok(waiting(view)?))?;
-        let left: Vec<_> = left.into_iter().filter(|account| !accounts.contains(account)).collect();
-        if left.is_empty() {
-            engine.clockwork().has_no_leftovers();
-        }
-        accounts.extend(left);
-    }
-    Ok(accounts)
-}
-
 /// The accounts of which changes wait.
-fn waiting(view: &dyn View) -> Result<Vec<AccountName>, StoreError> {
+pub(crate) fn waiting(view: &dyn View) -> Result<Vec<AccountName>, StoreError> {
     let mut accounts: Vec<AccountName> = Vec::new();
     let mut range = KeyRange::all();
     while let Some(pair) = view.scan(Space::Changes, range, Direction::Forward).next() {
@@ -103,7 +80,8 @@ struct Batch {
     bytes: Vec<u8>,
 }
 
-async fn step(engine: &Engine, account: &AccountName) -> Result<bool, Error> {
+/// Does some of what the account's feed waits for; answers whether there may be more to do now.
+pub(crate) async fn publish(engine: &Engine, account: &AccountName) -> Result<bool, Error> {
     let next = engine.read(|view| look(view, account))?;
     let account = account.clone();
     match next {
