@@ -7,10 +7,9 @@ use std::path::Path;
 use lazuli_api::code::Code;
 
 /// Codes that no test here provokes, and why.
-const ELSEWHERE: [(&str, &str); 3] = [
+const ELSEWHERE: [(&str, &str); 2] = [
     ("BlockCountExceedsLimit", "takes 50 000 requests: a test beside the list of appended blocks counts"),
     ("OperationTimedOut", "takes a minute: a test beside the reading of bodies moves the clock"),
-    ("XMethodIncorrectCount", "takes a header that is sent twice: a test beside the reading of methods does"),
 ];
 
 /// All tests over HTTP, as text.
