@@ -4,6 +4,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
@@ -17,6 +18,11 @@ use crate::store::{Purpose, Space, StoreError, TxBody, Verdict};
 
 /// Bytes after which a group takes no more jobs: readers wait while a group is applied.
 const GROUP_BYTES: usize = 1024 * 1024;
+
+/// How long a group waits for the jobs that it expects: a small part of what it costs, and of a sync.
+const GATHER_MAX: Duration = Duration::from_micros(600);
+/// How long it lets the processor go meanwhile; to wake up for every job would cost what is to be saved.
+const GATHER_STEP: Duration = Duration::from_micros(100);
 
 /// A transaction that waits for its turn.
 pub(super) struct Job {
@@ -34,8 +40,8 @@ pub(super) struct Committer<K> {
     /// As it is on disk.
     state: StateRow,
     last_id: u64,
-    /// Whether the last group had more jobs than one.
-    shared_last: bool,
+    /// Jobs of the last group.
+    expected: usize,
     /// Why nothing can be written any more.
     poison: Option<String>,
 }
@@ -50,37 +56,41 @@ struct Group {
 
 impl<K: Kv> Committer<K> {
     pub(super) fn new(shared: Arc<Shared<K>>, options: EmbeddedOptions, state: StateRow, last_id: u64) -> Self {
-        Self { shared, options, state, last_id, shared_last: false, poison: None }
+        Self { shared, options, state, last_id, expected: 1, poison: None }
     }
 
-    /// Commits groups until nobody can send any more: no timer, whoever waits already shares the sync.
+    /// Commits groups until nobody can send any more: whoever waits already shares the sync.
     pub(super) fn run(mut self, jobs: &Receiver<Job>) {
         while let Ok(first) = jobs.recv() {
             let mut group =
                 Group { writes: Writes::default(), bytes: 0, time: self.state.time, answers: Answers::new() };
             let free = self.shared.kv.free_bytes();
             self.execute(first, &free, &mut group);
+            let begun = Instant::now();
             while group.answers.len() < self.options.group_jobs_max
                 && group.bytes < GROUP_BYTES
-                && let Some(job) = self.next(jobs)
+                && let Some(job) = self.next(jobs, group.answers.len(), begun)
             {
                 self.execute(job, &free, &mut group);
             }
-            self.shared_last = group.answers.len() > 1;
+            self.expected = group.answers.len();
             self.commit(group);
         }
     }
 
-    /// The next job of a group, if there is one. Where writers are many, those that are about to send one get the
-    /// processor first: a disk that syncs fast would else make a group, with all its costs, of every job or two.
-    fn next(&self, jobs: &Receiver<Job>) -> Option<Job> {
-        jobs.try_recv().ok().or_else(|| {
-            if !self.shared_last {
+    /// The next job of a group that has `size` jobs and began at `begun`, if there is one. Whoever was answered with the
+    /// last group is likely to send another job at once: a disk that syncs fast would else make a group, with all its
+    /// costs, of every job or two.
+    fn next(&self, jobs: &Receiver<Job>, size: usize, begun: Instant) -> Option<Job> {
+        loop {
+            if let Ok(job) = jobs.try_recv() {
+                return Some(job);
+            }
+            if size >= self.expected || begun.elapsed() >= GATHER_MAX {
                 return None;
             }
-            std::thread::yield_now();
-            jobs.try_recv().ok()
-        })
+            std::thread::park_timeout(GATHER_STEP);
+        }
     }
 
     /// Runs one job on the latest state plus what the group wrote so far.
