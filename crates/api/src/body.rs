@@ -106,10 +106,10 @@ impl Incoming {
         let chunks = Mutex::new(chunks);
         let (bytes_max, content) = match body {
             Body::None => return Ok(Self { chunks, announced: None, bytes_max: 0, received: 0, idle, message: None }),
-            Body::Xml { .. } if fields.has_header(structured::BODY) => {
+            Body::Document { .. } if fields.has_header(structured::BODY) => {
                 return Err(Problem::new(Code::UnsupportedHeader).detail("HeaderName", structured::BODY));
             }
-            Body::Xml { bytes_max } => (bytes_max, None),
+            Body::Document { bytes_max } => (bytes_max, None),
             Body::Stream { bytes_max } => (bytes_max(version), structured::content_length(fields)?),
         };
         let announced = match fields.header_opt("content-length")? {
@@ -227,7 +227,7 @@ mod tests {
             (TEN, Some(("content-length", "11")), Err(Code::RequestBodyTooLarge)),
             (TEN, Some(("content-length", "x")), Err(Code::InvalidHeaderValue)),
             (TEN, None, Err(Code::MissingContentLengthHeader)),
-            (Body::Xml { bytes_max: 5 }, Some(("content-length", "6")), Err(Code::RequestBodyTooLarge)),
+            (Body::Document { bytes_max: 5 }, Some(("content-length", "6")), Err(Code::RequestBodyTooLarge)),
             (Body::None, None, Ok(None)),
         ];
         for (body, header, expected) in cases {

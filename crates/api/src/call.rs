@@ -82,7 +82,7 @@ impl Call {
     /// The body as a whole, checked against the digests that the client sent.
     ///
     /// Refuses as [`Self::stage_body`].
-    pub async fn xml_body(&mut self) -> Result<Vec<u8>, Problem> {
+    pub async fn document(&mut self) -> Result<Vec<u8>, Problem> {
         let integrity = Integrity::given(&self.fields)?;
         let mut document = Vec::new();
         while let Some(chunk) = self.body.next().await? {

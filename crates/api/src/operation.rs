@@ -74,7 +74,7 @@ pub enum Body {
     /// None; what is sent is not read.
     None,
     /// A document of at most so many bytes, read whole.
-    Xml {
+    Document {
         /// The limit in bytes.
         bytes_max: u64,
     },

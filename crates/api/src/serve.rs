@@ -184,7 +184,7 @@ async fn carry_out(app: &Arc<App>, routed: Routed, stamp: &Stamp) -> Result<Answ
     let body = Incoming::admit(chunks, &fields, operation.body, version, app.options.body_idle)?;
     let structured = match operation.body {
         Body::Stream { .. } => fields.header_opt(structured::BODY)?.map(str::to_owned),
-        Body::None | Body::Xml { .. } => None,
+        Body::None | Body::Document { .. } => None,
     };
     let encryption = if is_write { encryption::repeated(&fields)? } else { Vec::new() };
     let arrival = Arrival {

@@ -41,7 +41,7 @@ const fn batch(name: &'static str) -> Operation {
     Operation {
         name,
         needs: Permission::Any,
-        body: Body::Xml { bytes_max: BYTES_MAX },
+        body: Body::Document { bytes_max: BYTES_MAX },
         run: |call| Box::pin(submit(call)),
     }
 }
@@ -49,7 +49,7 @@ const fn batch(name: &'static str) -> Operation {
 /// A batch that is malformed is refused as a whole, before anything is done. Its parts succeed or fail each by itself.
 async fn submit(mut call: Call) -> Result<Answer, Problem> {
     let boundary = multipart::boundary(call.fields.header("content-type")?)?.to_owned();
-    let body = call.xml_body().await?;
+    let body = call.document().await?;
     let parts = multipart::parts(&body, &boundary, PARTS_MAX)?;
     let inner = parts.iter().map(|part| inner(&call, part)).collect::<Result<Vec<_>, _>>()?;
     check(&call, &inner)?;

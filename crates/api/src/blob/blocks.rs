@@ -80,14 +80,14 @@ async fn put_block(mut call: Call) -> Result<Answer, Problem> {
 static PUT_BLOCK_LIST: Operation = Operation {
     name: "BlockBlob_CommitBlockList",
     needs: Permission::Create,
-    body: Body::Xml { bytes_max: LIST_BYTES_MAX },
+    body: Body::Document { bytes_max: LIST_BYTES_MAX },
     run: |call| Box::pin(put_block_list(call)),
 };
 
 async fn put_block_list(mut call: Call) -> Result<Answer, Problem> {
     let on = to_write(&call)?;
     let stored = stored(&call, properties::of_blob(&call.fields)?)?;
-    let body = call.xml_body().await?;
+    let body = call.document().await?;
     // Tens of thousands of entries take milliseconds to read.
     let (list, crc64) = aside(move || (block_list::parse(&body), checksum(CrcAlgorithm::Crc64Nvme, &body))).await?;
     let list = list?;

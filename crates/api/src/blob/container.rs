@@ -124,14 +124,14 @@ async fn get_acl(call: Call) -> Result<Answer, Problem> {
 static SET_ACL: Operation = Operation {
     name: "Container_SetAccessPolicy",
     needs: Permission::Own,
-    body: Body::Xml { bytes_max: ACL_BYTES_MAX },
+    body: Body::Document { bytes_max: ACL_BYTES_MAX },
     run: |call| Box::pin(set_acl(call)),
 };
 
 async fn set_acl(mut call: Call) -> Result<Answer, Problem> {
     let on = on(&call, condition::dates(&call.fields)?)?;
     let public = public_access(&call)?;
-    let policies = acl::parse(&call.xml_body().await?, acl::CONTAINER_PERMISSIONS)?;
+    let policies = acl::parse(&call.document().await?, acl::CONTAINER_PERMISSIONS)?;
     let written = container::set_access(&call.engine, on, AccessControl { public, policies }).await?;
     Ok(etag::onto(Answer::ok(), written.etag))
 }

@@ -48,7 +48,7 @@ async fn get_tags(call: Call) -> Result<Answer, Problem> {
 static SET_TAGS: Operation = Operation {
     name: "Blob_SetTags",
     needs: Permission::Tag,
-    body: Body::Xml { bytes_max: TAGS_BYTES_MAX },
+    body: Body::Document { bytes_max: TAGS_BYTES_MAX },
     run: |call| Box::pin(set_tags(call)),
 };
 
@@ -57,7 +57,7 @@ async fn set_tags(mut call: Call) -> Result<Answer, Problem> {
     if let Part::Snapshot(_) = on.part {
         part::base(&call.fields)?;
     }
-    let tags = wire::parse(&call.xml_body().await?)?;
+    let tags = wire::parse(&call.document().await?)?;
     tags::set(&call.engine, on, tags).await?;
     Ok(Answer::new(http::StatusCode::NO_CONTENT))
 }

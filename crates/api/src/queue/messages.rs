@@ -14,7 +14,7 @@ use crate::target::Level;
 use crate::version::Version;
 use crate::wire::{date, message};
 
-const BODY: Body = Body::Xml { bytes_max: message::DOCUMENT_BYTES_MAX };
+const BODY: Body = Body::Document { bytes_max: message::DOCUMENT_BYTES_MAX };
 const GET: &[Verb] = &[Verb::Get];
 const DELETE: &[Verb] = &[Verb::Delete];
 const PEEK_ONLY: &str = "peekonly";
@@ -35,7 +35,7 @@ static PUT_MESSAGE: Operation =
 
 async fn put_message(mut call: Call) -> Result<Answer, Problem> {
     let (invisible, lifetime) = message::lifetime(&call.fields, call.version)?;
-    let text = message::parse(&call.xml_body().await?)?;
+    let text = message::parse(&call.document().await?)?;
     let new = NewMessage { text, invisible, lifetime };
     let put = messages::put(&call.engine, call.target.queue()?, new).await?;
     let answer = Answer::created();
@@ -106,7 +106,7 @@ static UPDATE_MESSAGE: Operation = Operation {
 
 async fn update_message(mut call: Call) -> Result<Answer, Problem> {
     let (on, invisible) = (on(&call)?, message::invisible_when_updated(&call.fields)?);
-    let text = message::parse_opt(&call.xml_body().await?)?;
+    let text = message::parse_opt(&call.document().await?)?;
     let held = messages::update(&call.engine, on, invisible, text).await?;
     let answer = done().header("x-ms-popreceipt", message::receipt_text(held.receipt));
     Ok(answer.header("x-ms-time-next-visible", date::rfc1123(held.visible)))

@@ -92,12 +92,12 @@ async fn get_acl(call: Call) -> Result<Answer, Problem> {
 static SET_ACL: Operation = Operation {
     name: "Queue_SetAccessPolicy",
     needs: Permission::Own,
-    body: Body::Xml { bytes_max: ACL_BYTES_MAX },
+    body: Body::Document { bytes_max: ACL_BYTES_MAX },
     run: |call| Box::pin(set_acl(call)),
 };
 
 async fn set_acl(mut call: Call) -> Result<Answer, Problem> {
-    let policies = acl::parse(&call.xml_body().await?, acl::QUEUE_PERMISSIONS)?;
+    let policies = acl::parse(&call.document().await?, acl::QUEUE_PERMISSIONS)?;
     queues::set_policies(&call.engine, call.target.queue()?, policies).await?;
     Ok(done())
 }

@@ -31,7 +31,7 @@ const PRINCIPALS_BYTES_MAX: usize = 12 * 1024;
 pub(super) static GET_DELEGATION_KEY: Operation = Operation {
     name: "Service_GetUserDelegationKey",
     needs: Permission::Delegate,
-    body: Body::Xml { bytes_max: BYTES_MAX },
+    body: Body::Document { bytes_max: BYTES_MAX },
     run: |call| Box::pin(get_delegation_key(call)),
 };
 
@@ -40,7 +40,7 @@ async fn get_delegation_key(mut call: Call) -> Result<Answer, Problem> {
     if call.version < first {
         return Err(Problem::header(VERSION_HEADER, &call.version.to_string()));
     }
-    let asked = KeyInfo::parse(&call.xml_body().await?, call.arrival.now, call.version)?;
+    let asked = KeyInfo::parse(&call.document().await?, call.arrival.now, call.version)?;
     let Principal::Identity(identity) = call.grant.principal().clone() else {
         return Err(Problem::new(Code::AuthorizationFailure));
     };

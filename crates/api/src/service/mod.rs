@@ -84,13 +84,13 @@ async fn get_properties(call: Call) -> Result<Answer, Problem> {
 static SET_PROPERTIES: Operation = Operation {
     name: "Service_SetProperties",
     needs: Permission::Write,
-    body: Body::Xml { bytes_max: PROPERTIES_BYTES_MAX },
+    body: Body::Document { bytes_max: PROPERTIES_BYTES_MAX },
     run: |call| Box::pin(set_properties(call)),
 };
 
 async fn set_properties(mut call: Call) -> Result<Answer, Problem> {
     condition::none(&call.fields)?;
-    let change = wire::parse(&call.xml_body().await?, call.service)?;
+    let change = wire::parse(&call.document().await?, call.service)?;
     service::set(&call.engine, call.target.account, kind(call.service), change).await?;
     Ok(Answer::accepted())
 }

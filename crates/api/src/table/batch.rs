@@ -47,14 +47,14 @@ pub(super) const ROUTES: &[Route] = &[Route::at(Level::Batch, &[Verb::Post], "",
 static SUBMIT: Operation = Operation {
     name: "Table_Batch",
     needs: Permission::Any,
-    body: Body::Xml { bytes_max: document::BYTES_MAX },
+    body: Body::Document { bytes_max: document::BYTES_MAX },
     run: |call| Box::pin(submit(call)),
 };
 
 /// What is malformed as a whole is refused as a whole; any other refusal is the answer of the part that it is about.
 async fn submit(mut call: Call) -> Result<Answer, Problem> {
     let boundary = multipart::boundary(call.fields.header("content-type")?)?.to_owned();
-    let body = call.xml_body().await?;
+    let body = call.document().await?;
     let parts = multipart::parts(&body, &boundary, 1)?;
     let [part] = parts.as_slice() else {
         return Err(invalid("A batch consists of one set of changes or of one query."));

@@ -22,7 +22,7 @@ use crate::route::{Route, Verb};
 use crate::target::{Level, Target};
 use crate::version::Version;
 
-const DOCUMENT: Body = Body::Xml { bytes_max: document::BYTES_MAX };
+const DOCUMENT: Body = Body::Document { bytes_max: document::BYTES_MAX };
 const GET: &[Verb] = &[Verb::Get];
 const PUT: &[Verb] = &[Verb::Put];
 const MERGE: &[Verb] = &[Verb::Patch, Verb::Merge];
@@ -105,7 +105,7 @@ async fn carry_out(mut call: Call) -> Result<Answer, Problem> {
     let endpoint = endpoint(&call)?;
     let body = match call.operation.body {
         Body::None => Vec::new(),
-        _ => call.xml_body().await?,
+        _ => call.document().await?,
     };
     let wish = Wish::read(&call.target, &call.fields, call.version, call.operation, &body)?;
     scope::check_entity(&call.grant, &wish.write.key)?;

@@ -66,14 +66,14 @@ async fn get_table(call: Call) -> Result<Answer, Problem> {
 static CREATE: Operation = Operation {
     name: "Table_Create",
     needs: Permission::Create,
-    body: Body::Xml { bytes_max: document::BYTES_MAX },
+    body: Body::Document { bytes_max: document::BYTES_MAX },
     run: |call| Box::pin(create(call)),
 };
 
 async fn create(mut call: Call) -> Result<Answer, Problem> {
     format::check_content_type(&call.fields, call.version)?;
     let echo = Echo::asked(&call.fields, call.version)?;
-    let name = document::table(&call.xml_body().await?)?;
+    let name = document::table(&call.document().await?)?;
     let address = TableAddress { account: call.target.account.clone(), table: name.clone() };
     let (endpoint, location) = (endpoint(&call)?, format!("{}('{name}')", path::TABLES));
     tables::create(&call.engine, address).await?;
@@ -106,12 +106,12 @@ async fn get_acl(call: Call) -> Result<Answer, Problem> {
 static SET_ACL: Operation = Operation {
     name: "Table_SetAccessPolicy",
     needs: Permission::Own,
-    body: Body::Xml { bytes_max: ACL_BYTES_MAX },
+    body: Body::Document { bytes_max: ACL_BYTES_MAX },
     run: |call| Box::pin(set_acl(call)),
 };
 
 async fn set_acl(mut call: Call) -> Result<Answer, Problem> {
-    let policies = acl::parse(&call.xml_body().await?, acl::TABLE_PERMISSIONS)?;
+    let policies = acl::parse(&call.document().await?, acl::TABLE_PERMISSIONS)?;
     tables::set_policies(&call.engine, call.target.table()?, policies).await?;
     Ok(done())
 }

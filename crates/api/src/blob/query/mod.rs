@@ -45,13 +45,13 @@ pub(super) const ROUTES: &[Route] = &[Route::blob(&[Verb::Post], "query", &[], &
 static QUERY: Operation = Operation {
     name: "Blob_Query",
     needs: Permission::Read,
-    body: Body::Xml { bytes_max: BODY_BYTES_MAX },
+    body: Body::Document { bytes_max: BODY_BYTES_MAX },
     run: |call| Box::pin(query(call)),
 };
 
 async fn query(mut call: Call) -> Result<Answer, Problem> {
     let on = to_read(&call)?;
-    let body = call.xml_body().await?;
+    let body = call.document().await?;
     let (request, statement) = aside(move || understood(&body)).await??;
     let sink = Sink::of(request.output)?;
     let now = call.engine.now()?;
