@@ -21,6 +21,7 @@ pub struct MessageRow {
     /// Bytes of its text.
     pub length: u32,
     /// The first of them, at most [`HEAD_BYTES_MAX`].
+    #[serde(with = "serde_bytes")]
     pub head: Vec<u8>,
 }
 
