@@ -228,7 +228,9 @@ async fn what_data_lake_clients_ask_first_tells_them_that_the_account_is_flat() 
     let lazuli = Lazuli::start().await;
     lazuli.container("photos").await;
     let asked = at_service(&lazuli, "HEAD", "/photos/?action=getAccessControl&upn=false");
-    assert_eq!(asked.await.status, 400);
+    let answer = asked.await;
+    // Those of them that are written in C++ read the XML that a type announces, and fail if there is none.
+    assert_eq!((answer.status.as_u16(), answer.header("content-type"), answer.text().is_empty()), (400, "", true));
 }
 
 #[tokio::test]
