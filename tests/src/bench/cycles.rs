@@ -13,22 +13,21 @@ use crate::bench::{KIB, versus};
 use crate::client::{Answer, Client, Failure};
 use crate::queues::{Message, document};
 
-const QUEUE: &str = "jobs";
-
 /// Connections that each put, take and delete a message, again and again, in one queue.
 pub(super) struct Cycles {
     clients: Vec<Client>,
+    queue: &'static str,
     message: Bytes,
 }
 
 impl Cycles {
-    /// So many connections to `server`, in a new queue.
-    pub(super) async fn start(server: &Server, connections: usize) -> Result<Self, Failure> {
-        expect(&server.client()?.put(QUEUE, &[], "").await?, StatusCode::CREATED)?;
+    /// So many connections to `server`, in `queue`, which is new.
+    pub(super) async fn start(server: &Server, queue: &'static str, connections: usize) -> Result<Self, Failure> {
+        expect(&server.client()?.put(queue, &[], "").await?, StatusCode::CREATED)?;
         let clients = (0..connections).map(|_| server.client()).collect::<Result<_, _>>()?;
         // Letters only, as Base64 would be.
         let text: String = versus::body(KIB).iter().map(|byte| char::from(b'a' + byte % 26)).collect();
-        Ok(Self { clients, message: document(&text).into() })
+        Ok(Self { clients, queue, message: document(&text).into() })
     }
 }
 
@@ -37,9 +36,9 @@ impl Contender for Cycles {
         Box::pin(async move {
             let end = Instant::now() + length;
             let tasks = self.clients.drain(..).map(|mut client| {
-                let message = self.message.clone();
+                let (queue, message) = (self.queue, self.message.clone());
                 tokio::spawn(async move {
-                    let slice = cycle(&mut client, &message, end).await?;
+                    let slice = cycle(&mut client, queue, &message, end).await?;
                     Ok::<_, Failure>((client, slice))
                 })
             });
@@ -54,10 +53,10 @@ impl Contender for Cycles {
     }
 }
 
-async fn cycle(client: &mut Client, message: &Bytes, end: Instant) -> Result<Slice, Failure> {
+async fn cycle(client: &mut Client, queue: &str, message: &Bytes, end: Instant) -> Result<Slice, Failure> {
     let (mut slice, begin) = (Slice::empty()?, Instant::now());
     let mut before = begin;
-    let messages = format!("{QUEUE}/messages");
+    let messages = format!("{queue}/messages");
     while before < end {
         let put = client.send(Method::POST, &messages, &[("content-type", "application/xml")], message.clone());
         expect(&put.await?, StatusCode::CREATED)?;

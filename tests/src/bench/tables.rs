@@ -18,6 +18,8 @@ use crate::client::{Client, Failure};
 /// Entities of the small table.
 const FEW: u64 = 1000;
 const CONNECTIONS: usize = 32;
+/// As many clients as a busy team has: more of them share each sync.
+const MANY_CONNECTIONS: usize = 128;
 /// Connections that fill a table.
 const FILLERS: usize = 8;
 
@@ -83,18 +85,21 @@ async fn versus(ours: &Server, azurite: PathBuf, settings: &Settings) -> Rows {
     for server in [ours, &other] {
         fill(server, "both", count).await?;
         create(server, "inserted").await?;
+        create(server, "crowded").await?;
     }
-    let against = "32 connections, against Azurite";
     let cells = [
-        (format!("Insert Entity, {against}"), entities::inserts("inserted"), 8.0),
-        (format!("Update Entity, {against}"), entities::updates("both", count), 8.0),
-        (format!("Get Entity, {against}"), entities::gets("both", count), 8.0),
-        (format!("Query Entities, a partition of 100, {against}"), entities::partitions("both", count), 15.0),
+        ("Insert Entity", entities::inserts("inserted"), CONNECTIONS, 8.0),
+        ("Insert Entity", entities::inserts("crowded"), MANY_CONNECTIONS, 8.0),
+        ("Update Entity", entities::updates("both", count), CONNECTIONS, 8.0),
+        ("Get Entity", entities::gets("both", count), CONNECTIONS, 8.0),
+        ("Query Entities, a partition of 100", entities::partitions("both", count), CONNECTIONS, 15.0),
     ];
     let mut rows = Vec::new();
-    for (cell, work, at_least) in cells {
-        let (mut first, mut second) = (load(ours, Arc::clone(&work))?, load(&other, work)?);
+    for (what, work, connections, at_least) in cells {
+        let mut first = loads(ours, Arc::clone(&work), connections)?;
+        let mut second = loads(&other, work, connections)?;
         let duel = duel(&mut first, &mut second, settings.turns()).await?;
+        let cell = format!("{what}, {connections} connections, against Azurite");
         rows.push(Row::of_duel(&cell, "Azurite", &duel, Target::AtLeast(at_least)));
     }
     let (mut first, mut second) = (Scan::new(ours, "both", entities::ONE)?, Scan::new(&other, "both", entities::ONE)?);
@@ -105,7 +110,11 @@ async fn versus(ours: &Server, azurite: PathBuf, settings: &Settings) -> Rows {
 }
 
 fn load(server: &Server, work: Work) -> Result<Load, Failure> {
-    Load::signed(server.address(), &server.credentials()?, CONNECTIONS, work)
+    loads(server, work, CONNECTIONS)
+}
+
+fn loads(server: &Server, work: Work, connections: usize) -> Result<Load, Failure> {
+    Load::signed(server.address(), &server.credentials()?, connections, work)
 }
 
 async fn create(server: &Server, table: &str) -> Result<(), Failure> {
