@@ -53,6 +53,7 @@ codes! {
     BlobImmutableDueToPolicy 409 "This operation is not permitted as the blob is immutable due to a policy.";
     BlobIsSealed 409 "The specified blob is sealed and its contents can't be modified unless the blob is re-created after a delete.";
     BlobNotFound 404 "The specified blob does not exist.";
+    BlobOverwritten 409 "The blob has been recreated since the previous snapshot was taken.";
     BlobSnapshotNotSoftDeleted 409 "The specified snapshot or version is not soft-deleted.";
     BlobTierInadequateForContentLength 409 "The tier is inadequate for the length of the blob's content.";
     BlobUsesCustomerSpecifiedEncryption 409 "The blob is encrypted with customer specified encryption, but it was not provided in the request.";
@@ -230,6 +231,7 @@ impl From<Refusal> for Code {
             Refusal::SequenceConditionFailed => Self::SequenceNumberConditionNotMet,
             Refusal::SequenceTooLarge => Self::SequenceNumberIncrementTooLarge,
             Refusal::PreviousNotFound => Self::PreviousSnapshotNotFound,
+            Refusal::PreviousReplaced => Self::BlobOverwritten,
             Refusal::PageListTooLong => Self::OutOfRangeInput,
             Refusal::RangeOutside { .. } => Self::InvalidRange,
             Refusal::QueueNotFound => Self::QueueNotFound,

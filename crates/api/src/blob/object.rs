@@ -2,6 +2,7 @@
 
 mod download;
 
+use lazuli_engine::blob::kind::BlobKind;
 use lazuli_engine::blob::object::{self, BlobView};
 use lazuli_engine::blob::{OnBlob, Part, Stored, Written};
 use lazuli_engine::condition::Conditions;
@@ -196,7 +197,11 @@ async fn set_properties(call: Call) -> Result<Answer, Problem> {
     let (on, http) = (to_write(&call)?, properties::to_set(&call.fields)?);
     page::no_sequence(&call.fields)?;
     let set = object::set_http(&call.engine, on, http).await?;
-    Ok(etag::onto(Answer::ok(), set.etag))
+    let sequence = match set.kind {
+        BlobKind::Page { sequence } => Some(sequence.to_string()),
+        BlobKind::Block | BlobKind::Append { .. } => None,
+    };
+    Ok(etag::onto(Answer::ok(), set.written.etag).header_opt("x-ms-blob-sequence-number", sequence))
 }
 
 static ACQUIRE_LEASE: Operation = lease_operation("Blob_AcquireLease", Permission::Write);

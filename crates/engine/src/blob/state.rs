@@ -305,6 +305,7 @@ pub(super) fn replace(
         expires: None,
         protection: stored.protection,
         encryption: new.encryption,
+        begun: matches!(new.kind, BlobKind::Page { .. }).then(|| tx.now()),
     };
     rows::put(tx, Space::Blobs, place.key, &row)?;
     Change::of(new.cause, &row).record(tx, policy, on)?;
