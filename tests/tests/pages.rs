@@ -259,6 +259,7 @@ async fn every_documented_error_of_page_blobs() {
         ("an action on a block blob", on_block, 409, "InvalidBlobType"),
         ("a block for a page blob", blob.put_block("AAAA", "x"), 409, "InvalidBlobType"),
         ("a list for a page blob", blob.put_block_list(&[]), 409, "InvalidBlobType"),
+        ("the list of a page blob", blob.block_list(), 409, "InvalidBlobType"),
         ("an append to a page blob", blob.append("x"), 409, "InvalidBlobType"),
         ("a block blob over a page blob", blob.put("x"), 409, "InvalidBlobType"),
     ];
