@@ -138,6 +138,7 @@ fn queries(f: &Fixture) -> Vec<Case> {
         ("foreign marker", f.container.list("&marker=%21%21"), 400, "InvalidQueryParameterValue"),
         ("unknown list of blocks", blob("?comp=blocklist&blocklisttype=some"), 400, "InvalidQueryParameterValue"),
         ("impossible verb", f.blob.request("POST", ""), 405, "UnsupportedHttpVerb"),
+        ("unknown verb", f.blob.request("BREW", ""), 400, "InvalidHttpVerb"),
     ]
 }
 

@@ -93,6 +93,7 @@ codes! {
     InvalidCrc64 400 "The CRC64 value specified in the request is invalid. It must be 64 bits and Base64-encoded.";
     InvalidDuplicateRow 400 "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.";
     InvalidHeaderValue 400 "The value for one of the HTTP headers is not in the correct format.";
+    InvalidHttpVerb 400 "The HTTP verb specified was not recognized by the server.";
     InvalidInput 400 "One of the request inputs is not valid.";
     InvalidMarker 400 "The specified marker is invalid.";
     InvalidMd5 400 "The MD5 value specified in the request is invalid. It must be 128 bits and Base64-encoded.";
