@@ -216,7 +216,10 @@ const fn lease_operation(name: &'static str, needs: Permission) -> Operation {
 }
 
 async fn lease_blob(call: Call) -> Result<Answer, Problem> {
-    let (on, action) = (OnBlob { lease: None, ..to_write(&call)? }, lease::action(&call.fields)?);
+    part::base(&call.fields)?;
+    // Which lease is meant, the action says: a break means whichever there is, whatever id it comes with.
+    let (conditions, action) = (condition::write(&call.fields)?, lease::action(&call.fields)?);
+    let on = OnBlob { conditions, ..call.on()? };
     let leased = object::lease(&call.engine, on, action).await?;
     Ok(etag::onto(lease::answer(action, &leased), leased.etag))
 }
