@@ -46,8 +46,8 @@ pub const fn public_access_text(access: PublicAccess) -> Option<&'static str> {
 /// Reads the body of Set Container (Queue, Table) ACL; an empty one holds no policies. `letters`: what a policy may
 /// allow.
 ///
-/// Refuses `InvalidXmlDocument`, also for more than [`POLICIES_MAX`] policies or two of one id, `InvalidXmlNodeValue`
-/// and `MissingRequiredXmlNode`.
+/// Refuses `InvalidXmlDocument`, also for more than [`POLICIES_MAX`] policies, two of one id or an id that is too long,
+/// `InvalidXmlNodeValue` and `MissingRequiredXmlNode`.
 pub fn parse(body: &[u8], letters: &str) -> Result<Vec<AccessPolicy>, Problem> {
     let mut policies: Vec<AccessPolicy> = Vec::new();
     if body.trim_ascii().is_empty() {
@@ -83,7 +83,7 @@ fn identifier(document: &mut Document<'_>, letters: &str) -> Result<AccessPolicy
     }
     let id = id.ok_or_else(|| Problem::new(Code::MissingRequiredXmlNode).detail("XmlNodeName", "Id"))?;
     if !(1..=POLICY_ID_CHARS_MAX).contains(&id.chars().count()) {
-        return Err(node_value("Id", &id, "It has not 1 to 64 characters."));
+        return Err(document.wrong("an Id has not 1 to 64 characters"));
     }
     Ok(AccessPolicy { id, ..policy.unwrap_or_default() })
 }
@@ -195,8 +195,8 @@ mod tests {
         let cases = [
             (body(&["1", "2", "3", "4", "5", "6"]), Code::InvalidXmlDocument),
             (body(&["1", "1"]), Code::InvalidXmlDocument),
-            (body(&[""]), Code::InvalidXmlNodeValue),
-            (body(&[&long]), Code::InvalidXmlNodeValue),
+            (body(&[""]), Code::InvalidXmlDocument),
+            (body(&[&long]), Code::InvalidXmlDocument),
             (with_policy("<Start>tomorrow</Start>"), Code::InvalidXmlNodeValue),
             (with_policy("<Expiry>1</Expiry>"), Code::InvalidXmlNodeValue),
             (with_policy("<Permission>rz</Permission>"), Code::InvalidXmlNodeValue),
