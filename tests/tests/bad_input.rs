@@ -227,6 +227,12 @@ fn blocks(f: &Fixture) -> Vec<Case> {
         ("empty block", f.staged.put_block("id-2", ""), 400, "InvalidHeaderValue"),
         ("list of an unknown block", f.staged.put_block_list(&["id-9"]), 400, "InvalidBlockList"),
         ("list with an id that is no Base64", list("<BlockList><Latest>?</Latest></BlockList>"), 400, "InvalidBlockId"),
+        (
+            "list for a blob that would be newer than an instant to come",
+            f.staged.put_block_list(&["id-1"]).header("if-modified-since", "Fri, 01 Aug 2200 00:00:00 GMT"),
+            412,
+            "ConditionNotMet",
+        ),
         ("list that ends early", list("<BlockList><Latest>aWQtMQ=="), 400, "InvalidXmlDocument"),
         ("list that is no XML", list("latest: aWQtMQ=="), 400, "InvalidXmlDocument"),
         ("list of an empty body", list(""), 400, "InvalidXmlDocument"),
