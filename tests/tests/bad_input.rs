@@ -124,6 +124,7 @@ fn headers(f: &Fixture) -> Vec<Case> {
 
 fn queries(f: &Fixture) -> Vec<Case> {
     let blob = |query| f.blob.request("GET", query);
+    let containers = |marker: &str| f.service.client().request("GET", format!("/{ACCOUNT}?comp=list&marker={marker}"));
     vec![
         ("unknown comp of a blob", blob("?comp=nonsense"), 400, "InvalidQueryParameterValue"),
         (
@@ -136,6 +137,8 @@ fn queries(f: &Fixture) -> Vec<Case> {
         ("page size is no number", f.container.list("&maxresults=many"), 400, "InvalidQueryParameterValue"),
         ("page of nothing", f.container.list("&maxresults=0"), 400, "OutOfRangeQueryParameterValue"),
         ("foreign marker", f.container.list("&marker=%21%21"), 400, "InvalidQueryParameterValue"),
+        ("foreign marker of containers", containers("garbage"), 400, "OutOfRangeInput"),
+        ("malformed marker of containers", containers("%21%21"), 400, "OutOfRangeInput"),
         ("unknown list of blocks", blob("?comp=blocklist&blocklisttype=some"), 400, "InvalidQueryParameterValue"),
         ("impossible verb", f.blob.request("POST", ""), 405, "UnsupportedHttpVerb"),
         ("unknown verb", f.blob.request("BREW", ""), 400, "InvalidHttpVerb"),

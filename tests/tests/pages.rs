@@ -228,6 +228,7 @@ async fn every_documented_error_of_page_blobs() {
         ("a lease on none", put().header("x-ms-lease-id", id), 412, "LeaseNotPresentWithBlobOperation"),
         ("another sequence number", put().header(equal, "3"), 412, "SequenceNumberConditionNotMet"),
         ("sequence number is none", put().header(equal, "many"), 400, "InvalidHeaderValue"),
+        ("sequence number below zero", put().header(equal, "-1"), 400, "InvalidInput"),
         (
             "the kind before the sequence number",
             block.put_pages(0, pages(1, 1)).header(equal, "3"),
