@@ -194,9 +194,11 @@ static SET_PROPERTIES: Operation = Operation {
 };
 
 async fn set_properties(call: Call) -> Result<Answer, Problem> {
-    let (on, http) = (to_write(&call)?, properties::to_set(&call.fields)?);
+    let on = to_write(&call)?;
     page::no_sequence(&call.fields)?;
-    let set = object::set_http(&call.engine, on, http).await?;
+    // Who sets nothing, and does not resize either, clears all.
+    let http = properties::to_set(&call.fields)?.unwrap_or_else(properties::cleared);
+    let set = object::set_http(&call.engine, on, Some(http)).await?;
     let sequence = match set.kind {
         BlobKind::Page { sequence } => Some(sequence.to_string()),
         BlobKind::Block | BlobKind::Append { .. } => None,
