@@ -1,6 +1,6 @@
 //! What answers say beside their bodies, and what the largest requests are told.
 
-use lazuli_tests::harness::Lazuli;
+use lazuli_tests::harness::{Blob, Lazuli};
 
 #[tokio::test]
 async fn an_answer_that_nothing_changed_names_the_version_that_the_client_has() {
@@ -34,6 +34,31 @@ async fn the_largest_properties_beside_the_largest_metadata_are_kept_and_larger_
     let list = blob.put_block_list(&["AAAA"]).header("x-ms-blob-content-type", &larger);
     list.await.refused(400, "InvalidHeaderValue");
     assert_eq!(blob.head().await.expect(200).header("content-disposition"), full);
+}
+
+#[tokio::test]
+async fn who_sets_no_property_clears_all() {
+    let lazuli = Lazuli::start().await;
+    let container = lazuli.container("photos").await;
+    let blob = container.blob("a.jpg");
+    let properties = |blob: &Blob, headers: &[&str]| {
+        let set = blob.request("PUT", "?comp=properties");
+        headers.iter().fold(set, |set, name| set.header(&format!("x-ms-blob-{name}"), "x"))
+    };
+    let seen = async || {
+        let head = blob.head().await.expect(200);
+        ["content-type", "content-language", "cache-control"].map(|name| head.header(name).to_owned())
+    };
+    blob.put("one").await.expect(201);
+    assert_eq!(seen().await, ["application/octet-stream", "", ""]);
+    properties(&blob, &["content-type", "content-language"]).await.expect(200);
+    assert_eq!(seen().await, ["x", "x", ""]);
+    properties(&blob, &["cache-control"]).await.expect(200);
+    assert_eq!(seen().await, ["", "", "x"]);
+    properties(&blob, &[]).await.expect(200);
+    assert_eq!(seen().await, [""; 3]);
+    let listed = container.list("").await.expect(200).text();
+    assert!(listed.contains("<Content-Type />"), "{listed}");
 }
 
 #[tokio::test]

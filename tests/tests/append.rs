@@ -127,6 +127,7 @@ async fn every_documented_error_of_append_blobs() {
         ("seal without the lease", leased.seal(), 412, "LeaseIdMissing"),
         ("a block for an append blob", blob.put_block("AAAA", "x"), 409, "InvalidBlobType"),
         ("a list for an append blob", blob.put_block_list(&[]), 409, "InvalidBlobType"),
+        ("the list of an append blob", blob.block_list(), 409, "InvalidBlobType"),
     ];
     for (what, request, status, code) in cases {
         let answer = request.await;

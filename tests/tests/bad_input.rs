@@ -124,6 +124,7 @@ fn headers(f: &Fixture) -> Vec<Case> {
 
 fn queries(f: &Fixture) -> Vec<Case> {
     let blob = |query| f.blob.request("GET", query);
+    let containers = |marker: &str| f.service.client().request("GET", format!("/{ACCOUNT}?comp=list&marker={marker}"));
     vec![
         ("unknown comp of a blob", blob("?comp=nonsense"), 400, "InvalidQueryParameterValue"),
         (
@@ -136,8 +137,11 @@ fn queries(f: &Fixture) -> Vec<Case> {
         ("page size is no number", f.container.list("&maxresults=many"), 400, "InvalidQueryParameterValue"),
         ("page of nothing", f.container.list("&maxresults=0"), 400, "OutOfRangeQueryParameterValue"),
         ("foreign marker", f.container.list("&marker=%21%21"), 400, "InvalidQueryParameterValue"),
+        ("foreign marker of containers", containers("garbage"), 400, "OutOfRangeInput"),
+        ("malformed marker of containers", containers("%21%21"), 400, "OutOfRangeInput"),
         ("unknown list of blocks", blob("?comp=blocklist&blocklisttype=some"), 400, "InvalidQueryParameterValue"),
         ("impossible verb", f.blob.request("POST", ""), 405, "UnsupportedHttpVerb"),
+        ("unknown verb", f.blob.request("BREW", ""), 400, "InvalidHttpVerb"),
     ]
 }
 
@@ -219,17 +223,18 @@ fn blocks(f: &Fixture) -> Vec<Case> {
     vec![
         ("list of too many blocks", list(&many), 400, "BlockListTooLong"),
         ("block id of another length", f.staged.put_block("longer-id", "x"), 400, "InvalidBlobOrBlock"),
-        ("block id is no Base64", put("%21%21%21"), 400, "InvalidBlockId"),
-        ("block id too long", put(&long), 400, "InvalidBlockId"),
+        ("block id is no Base64", put("%21%21%21"), 400, "InvalidQueryParameterValue"),
+        ("block id too long", put(&long), 400, "InvalidQueryParameterValue"),
         ("empty block id", put(""), 400, "MissingRequiredQueryParameter"),
         ("no block id", f.staged.request("PUT", "?comp=block").body("x"), 400, "MissingRequiredQueryParameter"),
         ("empty block", f.staged.put_block("id-2", ""), 400, "InvalidHeaderValue"),
         ("list of an unknown block", f.staged.put_block_list(&["id-9"]), 400, "InvalidBlockList"),
+        ("list with an id that is no Base64", list("<BlockList><Latest>?</Latest></BlockList>"), 400, "InvalidBlockId"),
         (
-            "list with an id that is no Base64",
-            list("<BlockList><Latest>?</Latest></BlockList>"),
-            400,
-            "InvalidXmlNodeValue",
+            "list for a blob that would be newer than an instant to come",
+            f.staged.put_block_list(&["id-1"]).header("if-modified-since", "Fri, 01 Aug 2200 00:00:00 GMT"),
+            412,
+            "ConditionNotMet",
         ),
         ("list that ends early", list("<BlockList><Latest>aWQtMQ=="), 400, "InvalidXmlDocument"),
         ("list that is no XML", list("latest: aWQtMQ=="), 400, "InvalidXmlDocument"),

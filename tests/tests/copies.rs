@@ -451,6 +451,9 @@ async fn append_and_page_blobs_are_copied_with_what_only_they_have() {
         copy.request("PUT", "?comp=page").header("x-ms-page-write", "update").header("x-ms-range", "bytes=0-511");
     write.body("q".repeat(512)).await.expect(201);
     assert_eq!(copy.get().await.text(), "q".repeat(512) + &"p".repeat(512));
+    assert_eq!(copy.head().await.header("x-ms-copy-status"), "success");
+    copy.resize(512).await.expect(200);
+    assert_eq!(copy.head().await.header("x-ms-copy-status"), "", "properties were set since");
     assert_eq!(disk.get().await.text(), "\0".repeat(512) + &"p".repeat(512));
     Way::Put.request(&container.blob("flat"), &url(&lazuli, &disk)).await.expect(201);
     let flat = container.blob("flat").get().await.expect(200);

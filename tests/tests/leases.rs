@@ -93,7 +93,7 @@ async fn every_lease_action_is_judged_by_the_state_that_it_finds() {
     let (new, held, broken) = ((201, ""), (200, ""), (202, ""));
     let acquire = ("lease-duration", "60");
     let change = |from, to| vec![("lease-id", from), ("proposed-lease-id", to)];
-    let cases: [Case; 13] = [
+    let cases: [Case; 14] = [
         ("acquire", vec![acquire], [new, PRESENT, PRESENT, new, new]),
         ("acquire", vec![acquire, ("proposed-lease-id", A)], [new, new, NO_ACQUIRE, new, new]),
         ("acquire", vec![acquire, ("proposed-lease-id", B)], [new, PRESENT, PRESENT, new, new]),
@@ -107,6 +107,7 @@ async fn every_lease_action_is_judged_by_the_state_that_it_finds() {
         ("break", vec![("lease-break-period", "0")], [ABSENT, broken, broken, broken, broken]),
         ("break", vec![("lease-break-period", "10")], [ABSENT, broken, broken, broken, broken]),
         ("break", vec![], [ABSENT, broken, broken, broken, broken]),
+        ("break", vec![("lease-id", "whatever")], [ABSENT, broken, broken, broken, broken]),
     ];
     let lazuli = Lazuli::start().await;
     for (number, (action, headers, expected)) in cases.iter().enumerate() {

@@ -52,6 +52,7 @@ async fn a_page_blob_is_zeros_until_it_is_written_and_again_when_it_is_cleared()
     assert_eq!(list.header("content-type"), "application/xml");
     assert_eq!(listed(&blob, "&maxresults=1").await, "1024-1535 <NextMarker>3584</NextMarker>");
     assert_eq!(listed(&blob, "&maxresults=1&marker=3584").await, "3584-4095");
+    assert_eq!(listed(&blob, &format!("&marker={}", u64::MAX)).await, "");
     let part = blob.page_list("").header("x-ms-range", "bytes=0-1100").await.expect(200).text();
     assert!(part.contains("<PageRange><Start>1024</Start><End>1535</End></PageRange></PageList>"), "{part}");
 
@@ -105,11 +106,13 @@ async fn sequence_numbers_move_as_told_and_guard_writes() {
     }
     set("update", "9223372036854775807").await.expect(200);
     set("increment", "").await.refused(409, "SequenceNumberIncrementTooLarge");
+    let described = blob.request("PUT", "?comp=properties").header("x-ms-blob-content-type", "disk/y");
+    assert_eq!(described.await.expect(200).header(SEQUENCE), "9223372036854775807");
     let both = blob.resize(2048).header("x-ms-sequence-number-action", "update").header(SEQUENCE, "2");
     assert_eq!(both.header("x-ms-blob-content-language", "de").await.expect(200).header(SEQUENCE), "2");
     let head = blob.head().await.expect(200);
     assert_eq!((head.header("content-length"), head.header("content-language")), ("2048", "de"));
-    assert_eq!(head.header("content-type"), "application/octet-stream", "one property set clears the others");
+    assert_eq!(head.header("content-type"), "", "one property set clears the others");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -225,6 +228,7 @@ async fn every_documented_error_of_page_blobs() {
         ("a lease on none", put().header("x-ms-lease-id", id), 412, "LeaseNotPresentWithBlobOperation"),
         ("another sequence number", put().header(equal, "3"), 412, "SequenceNumberConditionNotMet"),
         ("sequence number is none", put().header(equal, "many"), 400, "InvalidHeaderValue"),
+        ("sequence number below zero", put().header(equal, "-1"), 400, "InvalidInput"),
         (
             "the kind before the sequence number",
             block.put_pages(0, pages(1, 1)).header(equal, "3"),
@@ -256,6 +260,7 @@ async fn every_documented_error_of_page_blobs() {
         ("an action on a block blob", on_block, 409, "InvalidBlobType"),
         ("a block for a page blob", blob.put_block("AAAA", "x"), 409, "InvalidBlobType"),
         ("a list for a page blob", blob.put_block_list(&[]), 409, "InvalidBlobType"),
+        ("the list of a page blob", blob.block_list(), 409, "InvalidBlobType"),
         ("an append to a page blob", blob.append("x"), 409, "InvalidBlobType"),
         ("a block blob over a page blob", blob.put("x"), 409, "InvalidBlobType"),
     ];
@@ -343,6 +348,37 @@ async fn what_changed_since_a_snapshot_is_listed_and_the_snapshot_stays() {
     }
     blob.delete().header("x-ms-delete-snapshots", "include").await.expect(202);
     blob.page_list("").await.refused(404, "BlobNotFound");
+}
+
+#[tokio::test]
+async fn what_was_put_as_a_whole_since_is_not_compared() {
+    let lazuli = Lazuli::start().await;
+    let blob = lazuli.container("disks").await.blob("disk");
+    let snapshot = async || {
+        lazuli.clock.advance(std::time::Duration::from_secs(1));
+        blob.request("PUT", "?comp=snapshot").await.expect(201).header("x-ms-snapshot").to_owned()
+    };
+    blob.create_pages(2048).await.expect(201);
+    let empty = snapshot().await;
+    blob.put_pages(0, pages(1, 1)).await.expect(201);
+    blob.set_metadata("a", "b").await.expect(200);
+    blob.resize(1024).await.expect(200);
+    assert_eq!(differing(&blob, &format!("&prevsnapshot={empty}")).await, "0-511");
+    let first = snapshot().await;
+    blob.create_pages(2048).await.expect(201);
+    let second = snapshot().await;
+    blob.put_pages(512, pages(2, 1)).await.expect(201);
+    let source = format!("http://{}{}?snapshot={first}", lazuli.client().address(), blob.name());
+    for previous in [&empty, &first] {
+        for part in [String::new(), format!("&snapshot={second}")] {
+            let query = format!("{part}&prevsnapshot={previous}");
+            blob.page_list(&query).await.refused(409, "BlobOverwritten");
+        }
+    }
+    assert_eq!(differing(&blob, &format!("&snapshot={first}&prevsnapshot={empty}")).await, "0-511");
+    assert_eq!(differing(&blob, &format!("&prevsnapshot={second}")).await, "512-1023");
+    blob.request("PUT", "").header("x-ms-copy-source", source).await.expect(202);
+    blob.page_list(&format!("&prevsnapshot={second}")).await.refused(409, "BlobOverwritten");
 }
 
 #[tokio::test]

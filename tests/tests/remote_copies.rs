@@ -278,6 +278,7 @@ async fn a_copy_under_way_refuses_everything_but_its_end() {
         target.set_metadata("a", "b"),
         target.acquire_lease(-1),
         target.request("PUT", "?comp=snapshot"),
+        target.put_block("AAAA", "new"),
         target.put_block_list(&[]),
         copy(&target, &address),
         copy(&mine.blob("other"), url(&here, &target)),

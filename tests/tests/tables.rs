@@ -134,8 +134,9 @@ async fn a_table_keeps_its_policies() {
     let acl = |method: &str| table.request(method, "?comp=acl").header("accept", "application/xml");
     let bare = acl("GET").await.expect(200);
     assert!(bare.text().ends_with("<SignedIdentifiers />"), "{}", bare.text());
-    let policies = "<SignedIdentifiers><SignedIdentifier><Id>readers</Id><AccessPolicy><Start>2020-01-01</Start>\
-                    <Expiry>2099-01-01</Expiry><Permission>raud</Permission></AccessPolicy></SignedIdentifier>\
+    let policies = "<SignedIdentifiers><SignedIdentifier><Id>readers</Id><AccessPolicy>\
+                    <Start>2020-01-01T00:00:00.0000000Z</Start><Expiry>2099-01-01T00:00:00.0000000Z</Expiry>\
+                    <Permission>raud</Permission></AccessPolicy></SignedIdentifier>\
                     </SignedIdentifiers>";
     acl("PUT").body(policies).await.expect(204);
     assert!(acl("GET").await.expect(200).text().ends_with(policies));

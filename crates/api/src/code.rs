@@ -53,6 +53,7 @@ codes! {
     BlobImmutableDueToPolicy 409 "This operation is not permitted as the blob is immutable due to a policy.";
     BlobIsSealed 409 "The specified blob is sealed and its contents can't be modified unless the blob is re-created after a delete.";
     BlobNotFound 404 "The specified blob does not exist.";
+    BlobOverwritten 409 "The blob has been recreated since the previous snapshot was taken.";
     BlobSnapshotNotSoftDeleted 409 "The specified snapshot or version is not soft-deleted.";
     BlobTierInadequateForContentLength 409 "The tier is inadequate for the length of the blob's content.";
     BlobUsesCustomerSpecifiedEncryption 409 "The blob is encrypted with customer specified encryption, but it was not provided in the request.";
@@ -92,6 +93,7 @@ codes! {
     InvalidCrc64 400 "The CRC64 value specified in the request is invalid. It must be 64 bits and Base64-encoded.";
     InvalidDuplicateRow 400 "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.";
     InvalidHeaderValue 400 "The value for one of the HTTP headers is not in the correct format.";
+    InvalidHttpVerb 400 "The HTTP verb specified was not recognized by the server.";
     InvalidInput 400 "One of the request inputs is not valid.";
     InvalidMarker 400 "The specified marker is invalid.";
     InvalidMd5 400 "The MD5 value specified in the request is invalid. It must be 128 bits and Base64-encoded.";
@@ -230,6 +232,7 @@ impl From<Refusal> for Code {
             Refusal::SequenceConditionFailed => Self::SequenceNumberConditionNotMet,
             Refusal::SequenceTooLarge => Self::SequenceNumberIncrementTooLarge,
             Refusal::PreviousNotFound => Self::PreviousSnapshotNotFound,
+            Refusal::PreviousReplaced => Self::BlobOverwritten,
             Refusal::PageListTooLong => Self::OutOfRangeInput,
             Refusal::RangeOutside { .. } => Self::InvalidRange,
             Refusal::QueueNotFound => Self::QueueNotFound,

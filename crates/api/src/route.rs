@@ -47,6 +47,16 @@ impl Verb {
     }
 }
 
+/// Sees to it that HTTP knows the method, or a service does.
+///
+/// Refuses `InvalidHttpVerb`.
+pub fn recognize(method: &Method) -> Result<(), Problem> {
+    if Verb::of(method).is_some() || matches!(*method, Method::CONNECT | Method::TRACE) {
+        return Ok(());
+    }
+    Err(Problem::new(Code::InvalidHttpVerb))
+}
+
 /// What a route asks of a query parameter that selects operations. Values match without regard to letter case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selector {

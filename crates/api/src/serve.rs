@@ -148,7 +148,12 @@ impl Routed {
         let default = service::default_version(&properties, &fields).filter(|_| inherited.is_none());
         let version = default.unwrap_or(version);
         stamp.version = version;
-        let meant = if service == Service::Table { Some(method::meant(&method, fields.headers())?) } else { None };
+        let meant = if service == Service::Table {
+            Some(method::meant(&method, fields.headers())?)
+        } else {
+            route::recognize(&method)?;
+            None
+        };
         let operation = route::find(routes(service), meant.as_ref().unwrap_or(&method), target.level(), &fields)?;
         stamp.operation = operation.name;
         Ok(Self { service, method, target, fields, version, operation, peer, chunks })

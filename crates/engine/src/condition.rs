@@ -91,6 +91,14 @@ impl Conditions {
             None => Ok(()),
         }
     }
+
+    /// Judges a write that creates what does not exist at `now`: nothing is newer than an instant to come.
+    ///
+    /// Refuses [`Refusal::ConditionFailed`].
+    pub fn judge_absent(&self, now: Timestamp) -> Result<(), Refusal> {
+        let to_come = self.if_modified_since.is_some_and(|time| time > now);
+        if to_come && self.if_none_match.is_none() { Err(Refusal::ConditionFailed) } else { Ok(()) }
+    }
 }
 
 impl Conditions {

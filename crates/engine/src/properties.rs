@@ -12,7 +12,7 @@ pub struct Metadata(pub Vec<(String, String)>);
 pub struct HttpProperties {
     /// Cache-Control.
     pub cache_control: Option<String>,
-    /// Content-Type; none is answered as `application/octet-stream`.
+    /// Content-Type; none is answered as `application/octet-stream`, an empty one not at all: it was cleared.
     pub content_type: Option<String>,
     /// Content-Encoding.
     pub content_encoding: Option<String>,

@@ -138,6 +138,8 @@ pub enum Refusal {
     SequenceTooLarge,
     /// The state to compare with does not exist.
     PreviousNotFound,
+    /// The blob was put as a whole after the state to compare with.
+    PreviousReplaced,
     /// There are more page ranges than one answer takes.
     PageListTooLong,
     /// The range begins at or after the end of the content.

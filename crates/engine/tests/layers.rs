@@ -221,7 +221,7 @@ async fn every_write_keeps_what_it_replaces_as_a_version() {
     clock.advance(seconds(1));
     let described = object::set_metadata(&engine, on("x"), Metadata(vec![("a".into(), "b".into())])).await.unwrap();
     let set = object::set_http(&engine, on("x"), None).await.unwrap();
-    assert_eq!(set.version, described.version, "properties make no version");
+    assert_eq!(set.written.version, described.version, "properties make no version");
     let second = described.version.unwrap();
     put_block(&engine, on("x"), "a", "third").await.unwrap();
     let third = commit(&engine, on("x"), &[(BlockSource::Latest, "a")]).await.unwrap().version.unwrap();

@@ -81,7 +81,7 @@ async fn set_metadata(engine: &Engine, blob: &str) -> Result<Written, Error> {
 }
 
 async fn set_http(engine: &Engine, blob: &str) -> Result<Written, Error> {
-    object::set_http(engine, on(blob), Some(HttpProperties::default())).await
+    object::set_http(engine, on(blob), Some(HttpProperties::default())).await.map(|set| set.written)
 }
 
 async fn take(engine: &Engine, blob: &str) -> Part {

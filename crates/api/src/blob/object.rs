@@ -2,6 +2,7 @@
 
 mod download;
 
+use lazuli_engine::blob::kind::BlobKind;
 use lazuli_engine::blob::object::{self, BlobView};
 use lazuli_engine::blob::{OnBlob, Part, Stored, Written};
 use lazuli_engine::condition::Conditions;
@@ -193,10 +194,16 @@ static SET_PROPERTIES: Operation = Operation {
 };
 
 async fn set_properties(call: Call) -> Result<Answer, Problem> {
-    let (on, http) = (to_write(&call)?, properties::to_set(&call.fields)?);
+    let on = to_write(&call)?;
     page::no_sequence(&call.fields)?;
-    let set = object::set_http(&call.engine, on, http).await?;
-    Ok(etag::onto(Answer::ok(), set.etag))
+    // Who sets nothing, and does not resize either, clears all.
+    let http = properties::to_set(&call.fields)?.unwrap_or_else(properties::cleared);
+    let set = object::set_http(&call.engine, on, Some(http)).await?;
+    let sequence = match set.kind {
+        BlobKind::Page { sequence } => Some(sequence.to_string()),
+        BlobKind::Block | BlobKind::Append { .. } => None,
+    };
+    Ok(etag::onto(Answer::ok(), set.written.etag).header_opt("x-ms-blob-sequence-number", sequence))
 }
 
 static ACQUIRE_LEASE: Operation = lease_operation("Blob_AcquireLease", Permission::Write);
@@ -211,7 +218,10 @@ const fn lease_operation(name: &'static str, needs: Permission) -> Operation {
 }
 
 async fn lease_blob(call: Call) -> Result<Answer, Problem> {
-    let (on, action) = (OnBlob { lease: None, ..to_write(&call)? }, lease::action(&call.fields)?);
+    part::base(&call.fields)?;
+    // Which lease is meant, the action says: a break means whichever there is, whatever id it comes with.
+    let (conditions, action) = (condition::write(&call.fields)?, lease::action(&call.fields)?);
+    let on = OnBlob { conditions, ..call.on()? };
     let leased = object::lease(&call.engine, on, action).await?;
     Ok(etag::onto(lease::answer(action, &leased), leased.etag))
 }

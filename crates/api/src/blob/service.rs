@@ -5,6 +5,7 @@ use lazuli_engine::blob::container::{self, ListContainers};
 
 use crate::answer::Answer;
 use crate::call::Call;
+use crate::code::Code;
 use crate::error::Problem;
 use crate::operation::{Body, Operation, Permission};
 use crate::route::{Route, Verb};
@@ -12,6 +13,9 @@ use crate::service::preflight_at;
 use crate::target::Level;
 use crate::wire::condition;
 use crate::wire::listing::{self, Paging};
+
+/// Where a listing goes on.
+const MARKER: &str = "marker";
 
 /// The routes.
 pub(super) const ROUTES: &[Route] = &[
@@ -30,7 +34,12 @@ static LIST_CONTAINERS: Operation = Operation {
 
 async fn list_containers(call: Call) -> Result<Answer, Problem> {
     condition::none(&call.fields)?;
-    let paging = Paging::parse(&call.fields)?;
+    let paging = Paging::parse(&call.fields).map_err(of_marker)?;
+    if let (Some(text), Some(start)) = (&paging.marker, &paging.start)
+        && !container::is_marker(&call.target.account, start)
+    {
+        return Err(of_marker(Problem::query(MARKER, text, "It was not made by this service.")));
+    }
     let includes = listing::container_includes(&call.fields)?;
     let endpoint = listing::service_endpoint(&call.fields, &call.target, call.arrival.peer)?;
     let request = ListContainers {
@@ -45,4 +54,10 @@ async fn list_containers(call: Call) -> Result<Answer, Problem> {
     let immutability = call.engine.policy(&call.target.account).immutability;
     let body = listing::containers(&endpoint, &paging, includes.metadata, immutability, call.version, &page);
     Ok(Answer::ok().xml(body))
+}
+
+/// The service has another code here for a marker that is none.
+fn of_marker(problem: Problem) -> Problem {
+    let marker = problem.details.contains(&("QueryParameterName", MARKER.to_owned()));
+    if marker { Problem { code: Code::OutOfRangeInput, ..problem } } else { problem }
 }

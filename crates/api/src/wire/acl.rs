@@ -46,8 +46,8 @@ pub const fn public_access_text(access: PublicAccess) -> Option<&'static str> {
 /// Reads the body of Set Container (Queue, Table) ACL; an empty one holds no policies. `letters`: what a policy may
 /// allow.
 ///
-/// Refuses `InvalidXmlDocument`, also for more than [`POLICIES_MAX`] policies or two of one id, `InvalidXmlNodeValue`
-/// and `MissingRequiredXmlNode`.
+/// Refuses `InvalidXmlDocument`, also for more than [`POLICIES_MAX`] policies, two of one id or an id that is too long,
+/// `InvalidXmlNodeValue` and `MissingRequiredXmlNode`.
 pub fn parse(body: &[u8], letters: &str) -> Result<Vec<AccessPolicy>, Problem> {
     let mut policies: Vec<AccessPolicy> = Vec::new();
     if body.trim_ascii().is_empty() {
@@ -83,7 +83,7 @@ fn identifier(document: &mut Document<'_>, letters: &str) -> Result<AccessPolicy
     }
     let id = id.ok_or_else(|| Problem::new(Code::MissingRequiredXmlNode).detail("XmlNodeName", "Id"))?;
     if !(1..=POLICY_ID_CHARS_MAX).contains(&id.chars().count()) {
-        return Err(node_value("Id", &id, "It has not 1 to 64 characters."));
+        return Err(document.wrong("an Id has not 1 to 64 characters"));
     }
     Ok(AccessPolicy { id, ..policy.unwrap_or_default() })
 }
@@ -122,6 +122,11 @@ fn are_permissions(text: &str, letters: &str) -> bool {
     text.len() <= letters.len() && text.chars().all(|letter| letters.contains(letter))
 }
 
+/// A date as the service shows it, however it was written.
+fn shown_date(text: &str) -> String {
+    date::parse_iso8601(text).map_or_else(|| text.to_owned(), date::iso8601)
+}
+
 /// The body of Get Container ACL.
 pub fn document(policies: &[AccessPolicy]) -> Vec<u8> {
     let mut xml = Writer::begin();
@@ -134,8 +139,8 @@ pub fn document(policies: &[AccessPolicy]) -> Vec<u8> {
         xml.open("SignedIdentifier");
         xml.text("Id", &policy.id);
         xml.open("AccessPolicy");
-        xml.text_opt("Start", policy.start.as_deref());
-        xml.text_opt("Expiry", policy.expiry.as_deref());
+        xml.text_opt("Start", policy.start.as_deref().map(shown_date).as_deref());
+        xml.text_opt("Expiry", policy.expiry.as_deref().map(shown_date).as_deref());
         xml.text_opt("Permission", policy.permission.as_deref());
         xml.close("AccessPolicy");
         xml.close("SignedIdentifier");
@@ -163,13 +168,19 @@ mod tests {
     }
 
     #[test]
-    fn policies_come_back_as_they_were_written() {
+    fn policies_come_back_with_dates_to_the_tick() {
         let full = AccessPolicy {
             id: "p & q".into(),
             start: Some("2026-08-01T00:00:00.0000000Z".into()),
-            expiry: Some("2026-09-01".into()),
+            expiry: Some("2026-09-01T00:00:00.0000000Z".into()),
             permission: Some("rl".into()),
         };
+        let short = AccessPolicy {
+            start: Some("2026-08-01T02:00:00+02:00".into()),
+            expiry: Some("2026-09-01".into()),
+            ..full.clone()
+        };
+        assert_eq!(document(&[short]), document(std::slice::from_ref(&full)));
         let bare = AccessPolicy { id: "b".into(), ..AccessPolicy::default() };
         for policies in [vec![], vec![full.clone()], vec![full, bare]] {
             assert_eq!(parse(&document(&policies), CONTAINER_PERMISSIONS), Ok(policies));
@@ -184,8 +195,8 @@ mod tests {
         let cases = [
             (body(&["1", "2", "3", "4", "5", "6"]), Code::InvalidXmlDocument),
             (body(&["1", "1"]), Code::InvalidXmlDocument),
-            (body(&[""]), Code::InvalidXmlNodeValue),
-            (body(&[&long]), Code::InvalidXmlNodeValue),
+            (body(&[""]), Code::InvalidXmlDocument),
+            (body(&[&long]), Code::InvalidXmlDocument),
             (with_policy("<Start>tomorrow</Start>"), Code::InvalidXmlNodeValue),
             (with_policy("<Expiry>1</Expiry>"), Code::InvalidXmlNodeValue),
             (with_policy("<Permission>rz</Permission>"), Code::InvalidXmlNodeValue),

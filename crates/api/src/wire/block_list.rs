@@ -8,7 +8,10 @@ use lazuli_engine::blob::blocks::{
 
 use crate::code::Code;
 use crate::error::Problem;
-use crate::wire::xml::{Document, Writer, node_value};
+use crate::wire::xml::{Document, Writer};
+
+/// What is wrong with a text that is no id.
+const NO_ID: &str = "It is not Base64 of 1 to 64 bytes.";
 
 /// Which lists Get Block List is to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,32 +39,31 @@ impl Wanted {
 
 /// Reads the id of a block in a query.
 ///
-/// Refuses `InvalidBlockId`.
+/// Refuses `InvalidQueryParameterValue`.
 pub fn parse_id(text: &str) -> Result<BlockId, Problem> {
-    decode(text).ok_or_else(|| {
-        Problem::new(Code::InvalidBlockId).detail("QueryParameterName", "blockid").detail("QueryParameterValue", text)
-    })
+    decode(text).ok_or_else(|| Problem::query("blockid", text, NO_ID))
 }
 
 /// Reads the body of Put Block List. The order is the content's; an id may come repeatedly.
 ///
-/// Refuses `InvalidXmlDocument`, `InvalidXmlNodeValue`, and `BlockListTooLong` for more than
+/// Refuses `InvalidXmlDocument`, `InvalidBlockId`, and `BlockListTooLong` for more than
 /// [`COMMITTED_BLOCKS_MAX`] entries.
 pub fn parse(body: &[u8]) -> Result<Vec<(BlockSource, BlockId)>, Problem> {
     let mut document = Document::open(body, "BlockList")?;
     let mut blocks = Vec::new();
     while let Some(name) = document.child()? {
-        let (source, node) = match name.as_str() {
-            "Committed" => (BlockSource::Committed, "Committed"),
-            "Uncommitted" => (BlockSource::Uncommitted, "Uncommitted"),
-            "Latest" => (BlockSource::Latest, "Latest"),
+        let source = match name.as_str() {
+            "Committed" => BlockSource::Committed,
+            "Uncommitted" => BlockSource::Uncommitted,
+            "Latest" => BlockSource::Latest,
             _ => return Err(document.wrong("only Committed, Uncommitted and Latest belong here")),
         };
         if blocks.len() == COMMITTED_BLOCKS_MAX {
             return Err(Problem::new(Code::BlockListTooLong));
         }
         let text = document.text()?;
-        let id = decode(&text).ok_or_else(|| node_value(node, &text, "It is not Base64 of 1 to 64 bytes."))?;
+        let wrong = || Problem::new(Code::InvalidBlockId).detail("XmlNodeName", name).detail("XmlNodeValue", &text);
+        let id = decode(&text).ok_or_else(|| wrong().detail("Reason", NO_ID))?;
         blocks.push((source, id));
     }
     document.close()?;
@@ -132,9 +134,9 @@ mod tests {
             ("<BlockList>", Code::InvalidXmlDocument),
             ("<BlockList><Newest>MQ==</Newest></BlockList>", Code::InvalidXmlDocument),
             ("<BlockList><Latest><Id/></Latest></BlockList>", Code::InvalidXmlDocument),
-            ("<BlockList><Latest>?</Latest></BlockList>", Code::InvalidXmlNodeValue),
-            ("<BlockList><Latest/></BlockList>", Code::InvalidXmlNodeValue),
-            (&format!("<BlockList><Latest>{long}</Latest></BlockList>"), Code::InvalidXmlNodeValue),
+            ("<BlockList><Latest>?</Latest></BlockList>", Code::InvalidBlockId),
+            ("<BlockList><Latest/></BlockList>", Code::InvalidBlockId),
+            (&format!("<BlockList><Latest>{long}</Latest></BlockList>"), Code::InvalidBlockId),
         ];
         for (body, code) in cases {
             assert_eq!(parse(body.as_bytes()).map_err(|problem| problem.code), Err(code), "{body}");
@@ -153,7 +155,7 @@ mod tests {
         assert_eq!(parse_id("MQ=="), Ok(id(b"1")));
         assert_eq!(parse_id(&STANDARD.encode([7; 64])), Ok(id(&[7; 64])));
         for text in ["", "1", "MQ=", "MQ", "!!!!", &STANDARD.encode([7; 65])] {
-            assert_eq!(parse_id(text).unwrap_err().code, Code::InvalidBlockId, "{text}");
+            assert_eq!(parse_id(text).unwrap_err().code, Code::InvalidQueryParameterValue, "{text}");
         }
     }
 

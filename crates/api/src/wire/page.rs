@@ -82,12 +82,18 @@ pub fn action(fields: &Fields) -> Result<Option<SequenceAction>, Problem> {
 
 /// The conditions on the sequence number.
 ///
-/// Refuses `InvalidHeaderValue`.
+/// Refuses `InvalidHeaderValue` for what is no whole number, `InvalidInput` for one below zero.
 pub fn conditions(fields: &Fields) -> Result<SequenceConditions, Problem> {
+    let bound = |name| match fields.header_opt(name)?.map(str::parse::<i64>) {
+        Some(Ok(..0)) => Err(Problem::new(Code::InvalidInput)
+            .saying(format!("The value of the header {name} is below zero."))
+            .detail("HeaderName", name)),
+        _ => fields.header_number(name),
+    };
     Ok(SequenceConditions {
-        at_most: fields.header_number("x-ms-if-sequence-number-le")?,
-        less_than: fields.header_number("x-ms-if-sequence-number-lt")?,
-        equal: fields.header_number("x-ms-if-sequence-number-eq")?,
+        at_most: bound("x-ms-if-sequence-number-le")?,
+        less_than: bound("x-ms-if-sequence-number-lt")?,
+        equal: bound("x-ms-if-sequence-number-eq")?,
     })
 }
 

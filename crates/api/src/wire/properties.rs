@@ -80,14 +80,22 @@ fn bounded(http: HttpProperties) -> Result<HttpProperties, Problem> {
     Ok(http)
 }
 
-/// Of Set Blob Properties: any of them given clears those not given; none given leaves all as they are. A header that
-/// is there but empty counts as given.
+/// Of Set Blob Properties: any of them given clears those not given, the content type as well; none if none is given. A
+/// header that is there but empty counts as given.
 ///
 /// Refuses `InvalidMd5`, and `InvalidHeaderValue` for more than [`PROPERTIES_BYTES_MAX`].
 pub fn to_set(fields: &Fields) -> Result<Option<HttpProperties>, Problem> {
     let names = [CACHE_CONTROL, CONTENT_TYPE, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_DISPOSITION, CONTENT_MD5];
-    let given = names.iter().any(|name| fields.headers().contains_key(format!("x-ms-blob-{name}")));
-    if given { of_blob(fields).map(Some) } else { Ok(None) }
+    if !names.iter().any(|name| fields.headers().contains_key(format!("x-ms-blob-{name}"))) {
+        return Ok(None);
+    }
+    let http = of_blob(fields)?;
+    Ok(Some(HttpProperties { content_type: Some(http.content_type.unwrap_or_default()), ..http }))
+}
+
+/// What is left when all are cleared.
+pub fn cleared() -> HttpProperties {
+    HttpProperties { content_type: Some(String::new()), ..HttpProperties::default() }
 }
 
 /// Of another server's answer that describes a blob. Values that cannot be stored are left out.
@@ -108,8 +116,9 @@ pub fn of_answer(headers: &HeaderMap) -> HttpProperties {
 /// The answer with the stored properties in its headers, but for the MD5, which may mean the whole or a part.
 #[must_use]
 pub fn onto(answer: Answer, http: &HttpProperties) -> Answer {
+    let content_type = http.content_type.as_deref().unwrap_or(DEFAULT_CONTENT_TYPE);
     answer
-        .header(CONTENT_TYPE, http.content_type.as_deref().unwrap_or(DEFAULT_CONTENT_TYPE))
+        .header_opt(CONTENT_TYPE, Some(content_type).filter(|text| !text.is_empty()))
         .header_opt(CACHE_CONTROL, http.cache_control.as_deref())
         .header_opt(CONTENT_ENCODING, http.content_encoding.as_deref())
         .header_opt(CONTENT_LANGUAGE, http.content_language.as_deref())
@@ -147,11 +156,11 @@ mod tests {
     }
 
     #[test]
-    fn setting_one_clears_the_others_and_setting_none_keeps_all() {
+    fn setting_one_clears_the_others() {
         assert_eq!(to_set(&fields(&[("content-type", "text/plain")])), Ok(None));
-        let one = HttpProperties { cache_control: Some("no-cache".into()), ..HttpProperties::default() };
+        let one = HttpProperties { cache_control: Some("no-cache".into()), ..cleared() };
         assert_eq!(to_set(&fields(&[("x-ms-blob-cache-control", "no-cache")])), Ok(Some(one)));
-        assert_eq!(to_set(&fields(&[("x-ms-blob-content-type", "")])), Ok(Some(HttpProperties::default())));
+        assert_eq!(to_set(&fields(&[("x-ms-blob-content-type", "")])), Ok(Some(cleared())));
     }
 
     #[test]

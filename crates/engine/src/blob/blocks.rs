@@ -63,8 +63,11 @@ fn admit(view: &dyn View, on: &OnBlob, id: &BlockId) -> Result<(Vec<u8>, Option<
     let state::Place { key, blob, .. } = state::place(view, on)?;
     // An ended lease is not forgotten here: the committed blob stays as it is.
     state::lease_of(blob.as_ref()).guard_write(view.now(), on.lease, Leased::Blob)?;
-    if blob.is_some_and(|blob| !blob.kind.is_like(BlobKind::Block)) {
-        return Err(Refusal::BlobKindMismatch.into());
+    if let Some(blob) = &blob {
+        if !blob.kind.is_like(BlobKind::Block) {
+            return Err(Refusal::BlobKindMismatch.into());
+        }
+        state::settled(blob)?;
     }
     let staging = state::staging(view, &key)?;
     if staging.is_some_and(|staging| usize::from(staging.block_id_bytes) != id.0.len()) {
@@ -79,7 +82,8 @@ fn admit(view: &dyn View, on: &OnBlob, id: &BlockId) -> Result<(Vec<u8>, Option<
 /// Put Block: <https://learn.microsoft.com/rest/api/storageservices/put-block>
 ///
 /// Replaces an uncommitted block of the same id; leaves the committed blob as it is. Conditions are not used.
-/// Refuses `ContainerNotFound`, `BlockIdLengthDiffers`, `BlocksTooMany` and the lease refusals.
+/// Refuses `ContainerNotFound`, `BlobKindMismatch`, `CopyPending`, `BlockIdLengthDiffers`, `BlocksTooMany` and the lease
+/// refusals.
 pub async fn put_block(engine: &Engine, on: OnBlob, id: BlockId, content: Staged) -> Result<(), Error> {
     let replaced = engine
         .write_content(content, move |tx, content| place(tx, &on, &id, content.length(), |tx| content.keep(tx)))
@@ -191,7 +195,8 @@ pub struct BlockLists {
 /// Get Block List: <https://learn.microsoft.com/rest/api/storageservices/get-block-list>. Only what is asked for is
 /// read. Of the conditions only that on tags is used.
 ///
-/// Refuses `ContainerNotFound`, `BlobNotFound` if there is neither a blob nor a block, and the lease refusals.
+/// Refuses `ContainerNotFound`, `BlobNotFound` if there is neither a blob nor a block, the lease refusals, and
+/// `BlobKindMismatch` for an append or page blob.
 pub async fn get_block_list(
     engine: &Engine,
     on: OnBlob,
@@ -218,6 +223,9 @@ fn block_lists(view: &dyn View, on: &OnBlob, committed: bool, uncommitted: bool)
     }
     on.conditions.judge_tags(|| tags::read(view, &tags_key))?;
     state::lease_of(blob.as_ref()).guard_read(view.now(), on.lease, Leased::Blob)?;
+    if blob.as_ref().is_some_and(|blob| !blob.kind.is_like(BlobKind::Block)) {
+        return Err(Refusal::BlobKindMismatch.into());
+    }
     let mut lists = BlockLists { blob: None, committed: Vec::new(), uncommitted: Vec::new() };
     if let Some(blob) = blob {
         lists.blob =

@@ -260,6 +260,11 @@ pub struct ContainerPage {
     pub now: Timestamp,
 }
 
+/// Whether a listing of the account's containers may have given out the marker.
+pub fn is_marker(account: &AccountName, Marker(start): &Marker) -> bool {
+    row::deleted_name(&[&row::prefix(account, b"")[..], start].concat()).is_ok()
+}
+
 /// List Containers: <https://learn.microsoft.com/rest/api/storageservices/list-containers2>
 pub async fn list(engine: &Engine, request: ListContainers) -> Result<ContainerPage, Error> {
     engine.scan(move |view| page(view, &request)).await

@@ -249,29 +249,30 @@ pub async fn set_metadata(engine: &Engine, on: OnBlob, metadata: Metadata) -> Re
         .await
 }
 
-/// Set Blob Properties: replaces all stored HTTP properties; none of them given leaves all as they are.
-pub async fn set_http(engine: &Engine, on: OnBlob, http: Option<HttpProperties>) -> Result<Written, Error> {
-    change(engine, on, move |blob| {
-        if let Some(http) = &http {
-            blob.http = http.clone();
-            blob.copy = None;
-        }
-    })
-    .await
+/// What Set Blob Properties answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PropertiesSet {
+    /// The version that it made.
+    pub written: Written,
+    /// The kind of the blob, with what only one of that kind has.
+    pub kind: BlobKind,
 }
 
-/// Changes what is stored beside the bytes of an existing blob.
-async fn change(engine: &Engine, on: OnBlob, edit: impl Fn(&mut BlobRow) + Send + 'static) -> Result<Written, Error> {
+/// Set Blob Properties: replaces all stored HTTP properties; none of them given leaves all as they are.
+pub async fn set_http(engine: &Engine, on: OnBlob, http: Option<HttpProperties>) -> Result<PropertiesSet, Error> {
     let policy = engine.policy(&on.address.container.account);
     engine
         .write(Purpose::Grow, move |tx| {
             let (key, mut blob) = state::writable(tx, &on)?;
             state::online(&blob, tx.now())?;
-            edit(&mut blob);
+            if let Some(http) = &http {
+                blob.http = http.clone();
+                blob.copy = None;
+            }
             blob.etag = Etag::at(tx.now());
             rows::put(tx, Space::Blobs, key, &blob)?;
             Change::of(Cause::Properties, &blob).record(tx, &policy, &on)?;
-            Ok(Written { etag: blob.etag, version: blob.version })
+            Ok(PropertiesSet { written: Written { etag: blob.etag, version: blob.version }, kind: blob.kind })
         })
         .await
 }

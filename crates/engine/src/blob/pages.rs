@@ -202,6 +202,7 @@ pub async fn set(engine: &Engine, on: OnBlob, change: SetPages) -> Result<PagesW
             let sequence = changed(sequence(&blob)?, change.sequence)?;
             blob.kind = BlobKind::Page { sequence };
             blob.http = change.http.clone().unwrap_or(blob.http);
+            blob.copy = None;
             let old = blob.length;
             blob.length = change.length.unwrap_or(old);
             let cut = match old.checked_sub(blob.length) {

@@ -222,6 +222,9 @@ pub(super) fn online(blob: &BlobRow, now: Timestamp) -> Result<(), Refusal> {
 pub(super) fn admit_create(view: &dyn View, on: &OnBlob, place: &Place, kind: BlobKind) -> Result<Lease, Error> {
     let existing = place.blob.as_ref();
     on.conditions.judge_create(existing.map(|blob| blob.etag))?;
+    if existing.is_none() {
+        on.conditions.judge_absent(view.now())?;
+    }
     on.conditions.judge_tags(|| tags::read(view, &place.key))?;
     let lease = lease_of(existing).guard_write(view.now(), on.lease, Leased::Blob)?;
     if existing.is_some_and(|blob| !blob.kind.is_like(kind)) {
@@ -305,6 +308,7 @@ pub(super) fn replace(
         expires: None,
         protection: stored.protection,
         encryption: new.encryption,
+        begun: matches!(new.kind, BlobKind::Page { .. }).then(|| tx.now()),
     };
     rows::put(tx, Space::Blobs, place.key, &row)?;
     Change::of(new.cause, &row).record(tx, policy, on)?;

@@ -268,6 +268,20 @@ proptest! {
 }
 
 #[test]
+fn nothing_that_is_made_is_newer_than_an_instant_to_come() {
+    let cases = [
+        (None, None, Ok(())),
+        (Some(second(0)), None, Ok(())),
+        (Some(second(1)), None, Err(ConditionFailed)),
+        (Some(second(1)), Some(EtagSet::Any), Ok(())),
+    ];
+    for (if_modified_since, if_none_match, expected) in cases {
+        let conditions = Conditions { if_modified_since, if_none_match, ..Conditions::default() };
+        assert_eq!(conditions.judge_absent(second(0)), expected, "{conditions:?}");
+    }
+}
+
+#[test]
 fn who_may_only_create_replaces_nothing_whatever_the_conditions() {
     let only_new = |conditions| Conditions { only_new: true, ..conditions };
     let cases = [

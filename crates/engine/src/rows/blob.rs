@@ -52,6 +52,8 @@ pub struct BlobRow {
     pub protection: Protection,
     /// Under which key it is stored.
     pub encryption: Encryption,
+    /// Of a page blob: when it was put as a whole. Only what was written since can be compared.
+    pub begun: Option<Timestamp>,
 }
 
 impl Row for BlobRow {
@@ -151,9 +153,10 @@ mod tests {
             expires: None,
             protection: Protection::default(),
             encryption: Encryption::Account,
+            begun: None,
         };
         let bytes = encode(&row).unwrap();
-        assert_eq!(bytes, [1, 1, 2, 0, 0, 3, 0, 1, 1, b't', 0, 0, 0, 0, 0, 0, 1, 9, 4, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(bytes, [1, 1, 2, 0, 0, 3, 0, 1, 1, b't', 0, 0, 0, 0, 0, 0, 1, 9, 4, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(decode::<BlobRow>(Space::Blobs, b"k", &bytes).unwrap(), row);
         let others: [(_, _, &[u8], &[u8]); 3] = [
             (BlobKind::Append { blocks: 5, sealed: true }, Content::Log(ListId(6)), &[1, 5, 1], &[3, 6]),

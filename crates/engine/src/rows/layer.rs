@@ -172,11 +172,12 @@ mod tests {
                 expires: None,
                 protection: Protection::default(),
                 encryption: Encryption::Account,
+                begun: Some(time(7)),
             },
             deletion: Deletion { at: time(4), until: time(5), id: 6 },
         };
         let bytes = encode(&row).unwrap();
-        assert_eq!(bytes, [1, 1, 2, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 5, 6]);
+        assert_eq!(bytes, [1, 1, 2, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 7, 4, 5, 6]);
         assert_eq!(decode::<DeletedRow>(Space::Deleted, b"k", &bytes).unwrap(), row);
         let sweep = SweepRow { id: 1, at: time(2), until: Some(time(3)) };
         assert_eq!(encode(&sweep).unwrap(), [1, 1, 2, 1, 3]);

@@ -265,7 +265,8 @@ impl Pair {
                 assert_eq!(got.map(|_| ()), expected);
             }
             Deed::SetHttp(on, mark) => {
-                let got = answer(object::set_http(self.engine(), self.on(on), mark.map(http)).await);
+                let got =
+                    answer(object::set_http(self.engine(), self.on(on), mark.map(http)).await.map(|set| set.written));
                 let etag = self.version(&got);
                 let expected = self.world.writable(on, now).map(|thing| {
                     thing.http = mark.map_or_else(|| thing.http.clone(), http);

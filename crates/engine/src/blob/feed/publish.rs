@@ -289,5 +289,6 @@ fn file(now: Timestamp, kind: BlobKind, length: u64, content: Content) -> BlobRo
         expires: None,
         protection: Protection::default(),
         encryption: Encryption::Account,
+        begun: None,
     }
 }

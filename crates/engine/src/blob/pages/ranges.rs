@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use super::map::{Shown, Stop, Walk};
 use super::{cell, cleared_of, overlap, sequence, shown_runs, slots_of};
-use crate::blob::{OnBlob, Written, state};
+use crate::blob::{OnBlob, Part, Written, state};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::range::{ByteRange, RangeRequest};
@@ -56,7 +56,7 @@ pub struct PageRanges {
 /// Get Page Ranges; with `previous`, only what differs from that state.
 ///
 /// Refuses `ContainerNotFound`, `BlobNotFound`, `NotModified`, `ConditionFailed`, the lease refusals,
-/// `BlobKindMismatch`, `RangeOutside`, `PreviousNotFound`, `PageListTooLong`.
+/// `BlobKindMismatch`, `RangeOutside`, `PreviousNotFound`, `PreviousReplaced`, `PageListTooLong`.
 pub async fn ranges(
     engine: &Engine,
     on: OnBlob,
@@ -70,7 +70,7 @@ fn list(view: &dyn View, on: &OnBlob, asked: PagesAsked, previous: Option<&OnBlo
     let state::Found { part, blob, .. } = state::readable(view, on)?;
     sequence(&blob)?;
     state::own(part, &blob)?;
-    let previous = previous.map(|on| earlier(view, on)).transpose()?;
+    let previous = previous.map(|on| earlier(view, on, &blob)).transpose()?;
     let window = window(&blob, asked)?;
     let mut list = List { stretches: Vec::new(), limit: asked.limit.unwrap_or(UNPAGED_MAX), next: None };
     if let Some(window) = window {
@@ -86,15 +86,17 @@ fn list(view: &dyn View, on: &OnBlob, asked: PagesAsked, previous: Option<&OnBlo
     Ok(PageRanges { written, length: blob.length, stretches: list.stretches, next: list.next })
 }
 
-/// The state that is compared with.
-fn earlier(view: &dyn View, on: &OnBlob) -> Result<BlobRow, Error> {
-    let blob = state::find(view, on).map_err(|error| match error {
+/// The state that `now` is compared with.
+fn earlier(view: &dyn View, on: &OnBlob, now: &BlobRow) -> Result<BlobRow, Error> {
+    let found = state::find(view, on).map_err(|error| match error {
         Error::Refused(Refusal::BlobNotFound) => Refusal::PreviousNotFound.into(),
         other => other,
     })?;
-    let blob = blob.blob;
-    sequence(&blob)?;
-    Ok(blob)
+    sequence(&found.blob)?;
+    if found.part != Part::Base && found.blob.begun != now.begun {
+        return Err(Refusal::PreviousReplaced.into());
+    }
+    Ok(found.blob)
 }
 
 /// The pages that are asked about; none if there are none.
@@ -103,7 +105,9 @@ fn window(blob: &BlobRow, asked: PagesAsked) -> Result<Option<ByteRange>, Refusa
         Some(range) => range.within(blob.length)?,
         None => ByteRange { first: 0, length: blob.length },
     };
-    let first = (range.first / PAGE_BYTES * PAGE_BYTES).max(asked.start.div_ceil(PAGE_BYTES) * PAGE_BYTES);
+    // A client may make up any number.
+    let start = asked.start.checked_next_multiple_of(PAGE_BYTES).unwrap_or(u64::MAX);
+    let first = (range.first / PAGE_BYTES * PAGE_BYTES).max(start);
     let end = (range.first + range.length).next_multiple_of(PAGE_BYTES);
     Ok((first < end).then(|| ByteRange { first, length: end - first }))
 }
