@@ -127,6 +127,13 @@ async fn tags_are_the_request_s_or_the_source_s() {
         assert_eq!(target.head().await.header("x-ms-tag-count"), "", "{way:?}");
         option("COPY").await.expect(way.status());
         assert_eq!(tags().await.matches("<Tag>").count(), 2, "{way:?}");
+        let readable = format!("{}?{}", url(&lazuli, &source), Sas::container("photos", "rt").query());
+        let writing = |letters| {
+            let copy = way.request(&target, &readable).header("x-ms-copy-source-tag-option", "COPY");
+            copy.with_sas(&Sas::container("photos", letters).query())
+        };
+        writing("w").await.refused(403, "AuthorizationPermissionMismatch");
+        writing("wt").await.expect(way.status());
         option("MOVE").await.refused(400, "InvalidHeaderValue");
         let both = option("COPY").header("x-ms-tags", "c=3");
         both.await.refused(400, "BothUserTagsAndSourceTagsCopyPresentException");
