@@ -127,6 +127,13 @@ async fn tags_are_the_request_s_or_the_source_s() {
         assert_eq!(target.head().await.header("x-ms-tag-count"), "", "{way:?}");
         option("COPY").await.expect(way.status());
         assert_eq!(tags().await.matches("<Tag>").count(), 2, "{way:?}");
+        let readable = format!("{}?{}", url(&lazuli, &source), Sas::container("photos", "rt").query());
+        let writing = |letters| {
+            let copy = way.request(&target, &readable).header("x-ms-copy-source-tag-option", "COPY");
+            copy.with_sas(&Sas::container("photos", letters).query())
+        };
+        writing("w").await.refused(403, "AuthorizationPermissionMismatch");
+        writing("wt").await.expect(way.status());
         option("MOVE").await.refused(400, "InvalidHeaderValue");
         let both = option("COPY").header("x-ms-tags", "c=3");
         both.await.refused(400, "BothUserTagsAndSourceTagsCopyPresentException");
@@ -436,6 +443,12 @@ async fn append_and_page_blobs_are_copied_with_what_only_they_have() {
     Way::Start.request(&target, &url(&lazuli, &log)).header("x-ms-seal-blob", "true").await.expect(202);
     let head = target.head().await.expect(200);
     assert_eq!((head.header("x-ms-blob-committed-block-count"), head.header("x-ms-blob-sealed")), ("2", "true"));
+    // The seal is copied too, unless the copy says otherwise.
+    for (seal, sealed) in [("", "true"), ("false", ""), ("true", "true")] {
+        let copy = container.blob("sealed copy");
+        Way::Start.request(&copy, &url(&lazuli, &target)).header("x-ms-seal-blob", seal).await.expect(202);
+        assert_eq!(copy.head().await.expect(200).header("x-ms-blob-sealed"), sealed, "{seal}");
+    }
     Way::Start.request(&target, &url(&lazuli, &log)).await.expect(202);
     for blob in [&log, &target] {
         blob.request("PUT", "?comp=appendblock").body(blob.name().to_owned()).await.expect(201);
@@ -458,6 +471,65 @@ async fn append_and_page_blobs_are_copied_with_what_only_they_have() {
     Way::Put.request(&container.blob("flat"), &url(&lazuli, &disk)).await.expect(201);
     let flat = container.blob("flat").get().await.expect(200);
     assert_eq!((flat.text(), flat.header("x-ms-blob-type")), ("\0".repeat(512) + &"p".repeat(512), "BlockBlob"));
+}
+
+#[tokio::test]
+async fn a_copy_has_the_tier_of_the_blob_that_it_replaces_unless_it_says_another() {
+    let (lazuli, container) = photos().await;
+    let (source, target) = (container.blob("source"), container.blob("target"));
+    source.put("one").header("x-ms-access-tier", "Cold").await.expect(201);
+    let tier = async |blob: &Blob| {
+        let head = blob.head().await.expect(200);
+        ["x-ms-access-tier", "x-ms-access-tier-inferred"].map(|name| head.header(name).to_owned())
+    };
+    for way in WAYS {
+        way.request(&container.blob("new"), &url(&lazuli, &source)).await.expect(way.status());
+        assert_eq!(tier(&container.blob("new")).await, ["Hot", "true"], "{way:?}");
+        target.put("two").header("x-ms-access-tier", "Cool").await.expect(201);
+        way.request(&target, &url(&lazuli, &source)).await.expect(way.status());
+        let kept = if way == Way::Put { ["Hot", "true"] } else { ["Cool", ""] };
+        assert_eq!(tier(&target).await, kept, "{way:?}");
+        let cold = way.request(&target, &url(&lazuli, &source)).header("x-ms-access-tier", "Cold");
+        cold.await.expect(way.status());
+        assert_eq!(tier(&target).await, ["Cold", ""], "{way:?}");
+        target.put("two").header("x-ms-access-tier", "Archive").await.expect(201);
+        let over = || way.request(&target, &url(&lazuli, &source));
+        if way == Way::Put {
+            over().await.expect(201);
+            continue;
+        }
+        over().await.refused(409, "BlobArchived");
+        over().header("x-ms-access-tier", "Hot").await.refused(409, "BlobArchived");
+        // Out of the archive a blob is copied to another one.
+        let restored = way.request(&container.blob("restored"), &url(&lazuli, &target));
+        restored.await.refused(409, "BlobArchived");
+        let restored = way.request(&container.blob("restored"), &url(&lazuli, &target));
+        restored.header("x-ms-access-tier", "Hot").await.expect(202);
+        assert_eq!(container.blob("restored").get().await.expect(200).text(), "two", "{way:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_comes_from_a_url_comes_without_a_body() {
+    let (lazuli, container) = photos().await;
+    let (source, log, disk) = (container.blob("source"), container.blob("log"), container.blob("disk"));
+    source.put("o".repeat(512)).await.expect(201);
+    log.create_append().await.expect(201);
+    disk.create_pages(512).await.expect(201);
+    let target = container.blob("target");
+    let page = disk.request("PUT", "?comp=page").header("x-ms-page-write", "update");
+    let parts = [
+        target.request("PUT", "?comp=block&blockid=AAAA"),
+        log.request("PUT", "?comp=appendblock"),
+        page.header("x-ms-range", "bytes=0-511").header("x-ms-source-range", "bytes=0-511"),
+    ];
+    let parts = parts.map(|request| request.header("x-ms-copy-source", url(&lazuli, &source)));
+    let whole = WAYS.map(|way| way.request(&target, &url(&lazuli, &source)));
+    for request in parts.into_iter().chain(whole) {
+        let refused = request.body("x").await.refused(400, "InvalidHeaderValue");
+        assert!(refused.text().contains("<HeaderName>Content-Length</HeaderName>"), "{}", refused.text());
+    }
+    assert!(!container.list("&include=uncommittedblobs").await.expect(200).text().contains("target"));
 }
 
 #[tokio::test]

@@ -65,8 +65,9 @@ async fn a_blob_under_a_key_is_read_with_that_key_alone() {
         blob.request("GET", &snapshot).await.refused(409, USES);
         assert_eq!(under(blob.request("GET", &snapshot), 1).await.expect(200).body, content);
     }
-    let listing = container.list("").await.expect(200).text();
+    let listing = container.list("&include=metadata").await.expect(200).text();
     assert!(listing.contains("<CustomerProvidedKeySha256>"), "{listing}");
+    assert!(listing.contains("<Metadata Encrypted=\"true\"></Metadata>") && !listing.contains("<a>b</a>"), "{listing}");
     // What does not touch content and metadata needs no key.
     container.blob("1").acquire_lease(15).await.expect(201);
     container.blob("4096").request("PUT", "?comp=properties").header("x-ms-blob-content-type", "a/b").await.expect(200);
@@ -131,6 +132,9 @@ async fn blobs_are_under_scopes_that_the_account_has() {
     under(blob.put("text"), 1).header(SCOPE, "two").await.refused(400, "InvalidInput");
     blob.put("text").await.expect(201);
     assert_eq!(blob.head().await.expect(200).header(SCOPE), "one");
+    for write in [blob.set_metadata("a", "b"), blob.request("PUT", "?comp=snapshot"), blob.put_block("1", "text")] {
+        write.header(SCOPE, "three").await.refused(400, "InvalidHeaderValue");
+    }
     assert_eq!(blob.put("text").header(SCOPE, "two").await.expect(201).header(SCOPE), "two");
     assert_eq!(blob.get().await.expect(200).header(SCOPE), "two");
     assert!(open.list("").await.expect(200).text().contains("<EncryptionScope>two</EncryptionScope>"));

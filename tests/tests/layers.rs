@@ -292,6 +292,34 @@ async fn a_deleted_blob_is_listed_restored_and_expires() {
 }
 
 #[tokio::test]
+async fn uncommitted_blocks_are_deleted_with_their_blob_or_alone() {
+    let lazuli = Lazuli::start().await;
+    keep_deleted(&lazuli, 2, false).await;
+    let container = lazuli.container("photos").await;
+    let blob = container.blob("a");
+    let names = async || listed(&container, "&include=uncommittedblobs").await;
+    blob.put_block("1", "one").await.expect(201);
+    assert_eq!(names().await, ["a"]);
+    blob.delete().header("if-match", "*").await.refused(404, "BlobNotFound");
+    let lease = "11111111-2222-3333-4444-555555555555";
+    blob.delete().header("x-ms-lease-id", lease).await.refused(412, "LeaseNotPresentWithBlobOperation");
+    assert_eq!(names().await, ["a"]);
+    let deleted = blob.delete().await.expect(202);
+    assert_eq!(deleted.header("x-ms-delete-type-permanent"), "true");
+    assert_eq!(names().await, [""; 0]);
+    blob.delete().await.refused(404, "BlobNotFound");
+    blob.put_block_list(&["1"]).await.refused(400, "InvalidBlockList");
+    blob.put("two").await.expect(201);
+    blob.put_block("1", "one").await.expect(201);
+    let deleted = blob.delete().await.expect(202);
+    assert_eq!(deleted.header("x-ms-delete-type-permanent"), "false");
+    assert_eq!(names().await, [""; 0]);
+    blob.request("PUT", "?comp=undelete").await.expect(200);
+    assert_eq!(blob.get().await.expect(200).text(), "two");
+    blob.put_block_list(&["1"]).await.refused(400, "InvalidBlockList");
+}
+
+#[tokio::test]
 async fn what_is_deleted_is_deleted_for_good_only_with_leave() {
     let lazuli = Lazuli::start().await;
     keep_deleted(&lazuli, 2, false).await;

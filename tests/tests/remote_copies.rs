@@ -280,6 +280,7 @@ async fn a_copy_under_way_refuses_everything_but_its_end() {
         target.request("PUT", "?comp=snapshot"),
         target.put_block("AAAA", "new"),
         target.put_block_list(&[]),
+        target.request("PUT", "?comp=tier").header("x-ms-access-tier", "Cool"),
         copy(&target, &address),
         copy(&mine.blob("other"), url(&here, &target)),
     ];

@@ -191,7 +191,11 @@ async fn carry_out(app: &Arc<App>, routed: Routed, stamp: &Stamp) -> Result<Answ
         Body::Stream { .. } => fields.header_opt(structured::BODY)?.map(str::to_owned),
         Body::None | Body::Document { .. } => None,
     };
-    let encryption = if is_write { encryption::repeated(&fields)? } else { Vec::new() };
+    let encryption = if is_write && service == Service::Blob {
+        encryption::repeated(&fields, &app.engine.policy(&target.account))?
+    } else {
+        Vec::new()
+    };
     let arrival = Arrival {
         accounts: app.accounts.clone(),
         now: stamp.now,

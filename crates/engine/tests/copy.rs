@@ -28,6 +28,7 @@ use lazuli_engine::policy::{AccountPolicy, Policies};
 use lazuli_engine::properties::{HttpProperties, Metadata};
 use lazuli_engine::store::Space;
 use lazuli_engine::tags::Tags;
+use lazuli_engine::tier::Tier;
 use lazuli_engine::{Engine, Error, Refusal};
 use proptest::prelude::*;
 use support::*;
@@ -47,7 +48,7 @@ fn request(kind: CopyKind) -> CopyRequest {
         scope: None,
         tier: None,
         protection: lazuli_engine::protection::Protection::default(),
-        seal: false,
+        seal: None,
     }
 }
 
@@ -456,10 +457,11 @@ async fn nothing_else_may_be_done_to_a_blob_that_a_copy_goes_to() {
         refusal(delete(&engine, on("target")).await),
         refusal(snapshot::take(&engine, on("target"), None).await),
         refusal(lazuli_engine::blob::tags::set(&engine, on("target"), tags("a")).await),
+        refusal(lazuli_engine::blob::tiering::set(&engine, on("target"), Tier::Cool, false).await),
         refusal(copied(&engine, on("target"), on("other"), CopyKind::Start).await),
         refusal(pending::begin(&engine, on("target"), request(CopyKind::Start), remote(9)).await),
     ];
-    assert_eq!(refusals, [Refusal::CopyPending; 9]);
+    assert_eq!(refusals, [Refusal::CopyPending; 10]);
     assert_eq!(refusal(pending::abort(&engine, on("target"), Uuid::from_u128(8)).await), Refusal::CopyIdMismatch);
     assert_eq!(refusal(pending::abort(&engine, on("absent"), ID).await), Refusal::BlobNotFound);
 }
@@ -483,7 +485,7 @@ async fn a_copy_that_ends_early_leaves_an_empty_blob_and_no_bytes() {
             _ => {
                 clock.advance(pending::COPY_TIME_MAX + seconds(1));
                 engine.settle().await.unwrap();
-                (CopyStatus::Failed, Some("The copy took longer than 14 days.".to_owned()))
+                (CopyStatus::Failed, Some("500 OperationCancelled \"The copy took longer than 14 days.\"".to_owned()))
             }
         };
         let after = view(&engine, "target").await;

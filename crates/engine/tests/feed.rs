@@ -207,7 +207,7 @@ fn whole() -> CopyRequest {
         scope: None,
         tier: None,
         protection: Protection::default(),
-        seal: false,
+        seal: None,
     }
 }
 

@@ -33,7 +33,7 @@ async fn begin(engine: &Engine) {
         scope: None,
         tier: None,
         protection: Protection::default(),
-        seal: false,
+        seal: None,
     };
     let source = Source {
         address: "http://elsewhere/dev/photos/a?sig=secret".into(),

@@ -138,7 +138,9 @@ pub(super) fn needs(
         Permission::BreakLease if version < Version::V2017_07_29 => Permission::Write,
         other => other,
     };
+    let copied = fields.header_opt("x-ms-copy-source-tag-option").ok().flatten();
     let tags = fields.has_header("x-ms-tags") && *method == Method::PUT
+        || copied.is_some_and(|option| option.eq_ignore_ascii_case("COPY"))
         || fields.has_header("x-ms-if-tags")
         || operation == Permission::List && says(fields, "include", "tags");
     let protects =

@@ -47,11 +47,13 @@ pub(crate) fn properties(
     Ok(service::get(engine, account, kind(service))?)
 }
 
-/// The version of a request that names none and brings no credentials, where the service's owner has set one.
+/// The version of a request that names none and is signed with the account's key or not at all, where the service's
+/// owner has set one. Tokens and shared access signatures decide by themselves.
 pub(crate) fn default_version(properties: &ServiceProperties, fields: &Fields) -> Option<Version> {
-    let decided = fields.has_header(VERSION_HEADER)
-        || fields.has_header("authorization")
-        || ["sig", "api-version"].iter().any(|name| fields.query_opt(name).is_some());
+    let credentials = fields.header_opt("authorization").ok().flatten();
+    let by_key = credentials.is_some_and(|text| text.get(..9).is_some_and(|it| it.eq_ignore_ascii_case("SharedKey")));
+    let otherwise = credentials.is_some() || ["sig", "api-version"].iter().any(|name| fields.query_opt(name).is_some());
+    let decided = fields.has_header(VERSION_HEADER) || otherwise && !by_key;
     let text = properties.default_version.as_deref().filter(|_| !decided)?;
     Version::parse(text, false).ok()
 }
@@ -140,7 +142,9 @@ mod tests {
             ("host", "x", "", old),
             ("host", "x", "comp=list", old),
             (VERSION_HEADER, "2020-02-10", "", None),
-            ("authorization", "SharedKey a:b", "", None),
+            ("authorization", "SharedKey a:b", "", old),
+            ("authorization", "sharedkeylite a:b", "comp=list", old),
+            ("authorization", "Bearer a.b.c", "", None),
             ("host", "x", "sv=2020-02-10&sig=x", None),
             ("host", "x", "api-version=2020-02-10", None),
         ];

@@ -124,10 +124,12 @@ pub fn onto(answer: Answer, encryption: &Encryption) -> Answer {
     }
 }
 
-/// What the answer to a write repeats of its request.
+/// What the answer to a write repeats of its request: a key or a scope, which must be one that there is, whether or not
+/// the write makes a new blob.
 ///
-/// Refuses `InvalidHeaderValue`.
-pub fn repeated(fields: &Fields) -> Result<Vec<(&'static str, String)>, Problem> {
+/// Refuses as [`scope`].
+pub fn repeated(fields: &Fields, policy: &AccountPolicy) -> Result<Vec<(&'static str, String)>, Problem> {
+    scope(fields, policy)?;
     let mut repeated = Vec::new();
     for name in [KEY_SHA256, SCOPE] {
         repeated.extend(fields.header_opt(name)?.map(|value| (name, value.to_owned())));

@@ -196,13 +196,26 @@ fn blob(xml: &mut Writer, view: &BlobView, head: &BlobsHead<'_>, versions_only: 
     protection::elements(xml, &view.protection, head.protection);
     xml.close("Properties");
     if head.metadata {
-        metadata(xml, &view.metadata.0);
+        blob_metadata(xml, view);
     }
     if !view.tag_set.is_empty() {
         tags::element(xml, view.tag_set.pairs());
     }
-    xml.empty("OrMetadata");
+    if view.kind == BlobKind::Block {
+        xml.empty("OrMetadata");
+    }
     xml.close("Blob");
+}
+
+/// Metadata under a customer's key is not shown to who does not bring it, and a listing takes no keys.
+fn blob_metadata(xml: &mut Writer, view: &BlobView) {
+    match view.encryption {
+        Encryption::Customer(_) if !view.metadata.0.is_empty() => {
+            xml.open_with("Metadata", &[("Encrypted", "true")]);
+            xml.close("Metadata");
+        }
+        _ => metadata(xml, &view.metadata.0),
+    }
 }
 
 /// Which of its blob's states it is.

@@ -59,12 +59,12 @@ pub struct CopyRequest {
     pub tags: Option<Tags>,
     /// The encryption scope of the new blob; none for the container's default.
     pub scope: Option<String>,
-    /// The access tier of the new blob; none: that of the blob which it replaces, else the account's default.
+    /// The access tier of the new blob; none: of a copy that of the blob which it replaces, else the account's default.
     pub tier: Option<Tier>,
     /// What protects the new blob.
     pub protection: Protection,
-    /// Whether a new append blob is sealed.
-    pub seal: bool,
+    /// Whether a new append blob is sealed; none: if its source is.
+    pub seal: Option<bool>,
 }
 
 /// The source of a copy on this server, as it is now: conditions and lease of `on` are those that the request puts on
@@ -96,7 +96,7 @@ pub fn check(engine: &Engine, target: &OnBlob, kind: CopyKind) -> Result<(), Err
 /// the lease, the snapshots and the uncommitted blocks. The source may be the target itself.
 ///
 /// Refuses as [`source`] and as `put`; `LeaseNotInfinite` for [`CopyKind::Start`]; `SourceTooLarge` and
-/// `SourceKindMismatch` for [`CopyKind::Sync`].
+/// `SourceKindMismatch` for [`CopyKind::Sync`]; `BlobArchived` for both over an archived blob.
 pub async fn copy(engine: &Engine, source: OnBlob, target: OnBlob, request: CopyRequest) -> Result<Written, Error> {
     let policy = engine.policy(&target.address.container.account);
     let written = engine.write(Purpose::Grow, move |tx| share(tx, &policy, &source, &target, &request)).await?;
@@ -137,7 +137,8 @@ pub async fn put(engine: &Engine, target: OnBlob, request: CopyRequest, fetched:
             let length = content.length();
             let kept = if length == 0 { Content::Empty } else { Content::Whole(content.keep(tx)?) };
             let tags = request.tags.clone().unwrap_or_else(|| tags.clone());
-            let stored = stored(&request, http.clone(), metadata.clone(), tags);
+            let tier = tier(&request, &place, tx.now());
+            let stored = Stored { tier, ..stored(&request, http.clone(), metadata.clone(), tags) };
             let copy = remembered(&request, length, tx.now());
             let encryption = place.scope.encryption(target.key.as_ref(), stored.scope.as_ref())?;
             let cause = cause(request.kind);
@@ -203,7 +204,8 @@ fn share(
     };
     state::retain_content(tx, source.content)?;
     let copy = remembered(request, source.length, tx.now());
-    let stored = stored(request, source.http, source.metadata, tags);
+    let tier = tier(request, &place, tx.now());
+    let stored = Stored { tier, ..stored(request, source.http, source.metadata, tags) };
     // The bytes are shared as they are: what is under a customer's key is no source.
     let encryption = place.scope.encryption(None, stored.scope.as_ref())?;
     let (length, content, cause) = (source.length, source.content, cause(request.kind));
@@ -242,14 +244,23 @@ pub(super) fn admit_target(
     if copy == CopyKind::Start && matches!(lease.duration(view.now()), Some(LeaseDuration::Seconds(_))) {
         return Err(Refusal::LeaseNotInfinite.into());
     }
+    if let Some(blob) = place.blob.as_ref().filter(|_| copy != CopyKind::Put) {
+        state::online(blob, view.now())?;
+    }
     Ok(lease)
+}
+
+/// The tier of the new blob, if it is not the account's default.
+pub(super) fn tier(request: &CopyRequest, place: &Place, now: Timestamp) -> Option<Tier> {
+    let replaced = place.blob.as_ref().filter(|_| request.kind != CopyKind::Put);
+    request.tier.or_else(|| Some(replaced?.tier?.at(now).tier))
 }
 
 /// The kind of the new blob.
 fn kind_of_copy(request: &CopyRequest, source: BlobKind) -> BlobKind {
     match (request.kind, source) {
         (CopyKind::Put, _) => BlobKind::Block,
-        (_, BlobKind::Append { blocks, .. }) => BlobKind::Append { blocks, sealed: request.seal },
+        (_, BlobKind::Append { blocks, sealed }) => BlobKind::Append { blocks, sealed: request.seal.unwrap_or(sealed) },
         (_, kind) => kind,
     }
 }

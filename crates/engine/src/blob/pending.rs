@@ -10,11 +10,11 @@ use std::time::Duration;
 use tokio::sync::futures::Notified;
 use uuid::Uuid;
 
-use crate::blob::copy::{CopyKind, CopyRequest, admit_target, remembered, stored};
+use crate::blob::copy::{CopyKind, CopyRequest, admit_target, remembered, stored, tier};
 use crate::blob::copying::{CopyState, CopyStatus};
 use crate::blob::feed::{Cause, Change};
 use crate::blob::kind::BlobKind;
-use crate::blob::{OnBlob, Written, log, pages, state};
+use crate::blob::{OnBlob, Stored, Written, log, pages, state};
 use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -34,6 +34,8 @@ use crate::store::{Direction, KeyRange, Purpose, Space, StoreError, Tx, View};
 
 /// How long a copy may take.
 pub const COPY_TIME_MAX: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+/// What is said of one that took longer.
+const TIMED_OUT: &str = "500 OperationCancelled \"The copy took longer than 14 days.\"";
 /// The kind whose content is copied page by page.
 const PAGES: BlobKind = BlobKind::Page { sequence: 0 };
 /// Longest description of a failure; it lies in the blob's row.
@@ -67,7 +69,7 @@ pub struct Begun {
 
 /// Copy Blob of a source on another server: the target becomes a blob without bytes at which a copy is under way.
 ///
-/// Refuses as `put`, and `LeaseNotInfinite`.
+/// Refuses as `put`, `LeaseNotInfinite`, and `BlobArchived` over an archived blob.
 pub async fn begin(engine: &Engine, target: OnBlob, request: CopyRequest, source: Source) -> Result<Begun, Error> {
     let policy = engine.policy(&target.address.container.account);
     let begun = engine.write(Purpose::Grow, move |tx| try_begin(tx, &policy, &target, &request, &source)).await?;
@@ -85,7 +87,7 @@ fn try_begin(
 ) -> Result<Begun, Error> {
     let place = state::place(tx, target)?;
     let kind = match source.kind {
-        BlobKind::Append { blocks, .. } => BlobKind::Append { blocks, sealed: request.seal },
+        BlobKind::Append { blocks, sealed } => BlobKind::Append { blocks, sealed: request.seal.unwrap_or(sealed) },
         kind => kind,
     };
     let lease = admit_target(tx, target, &place, CopyKind::Start, kind)?;
@@ -116,7 +118,8 @@ fn try_begin(
         _ => complete,
     });
     let tags = request.tags.clone().unwrap_or_default();
-    let stored = stored(request, source.http.clone(), source.metadata.clone(), tags);
+    let tier = tier(request, &place, tx.now());
+    let stored = Stored { tier, ..stored(request, source.http.clone(), source.metadata.clone(), tags) };
     let encryption = place.scope.encryption(None, stored.scope.as_ref())?;
     let cause = if status == CopyStatus::Pending { Cause::CopyBegun } else { Cause::Copy };
     // Pages are there from the beginning, and read as zeros.
@@ -285,9 +288,7 @@ pub(crate) fn expire(
     tx.delete(Space::Due, &due::key(at, DueKind::Copy, number))?;
     let row: Option<CopyRow> = rows::get(tx, Space::Copies, key)?;
     match (row.filter(|row| row.number == number), copy::id(key)) {
-        (Some(row), Some(id)) => {
-            give_up(tx, policies, id, row, CopyStatus::Failed, Some("The copy took longer than 14 days."))
-        }
+        (Some(row), Some(id)) => give_up(tx, policies, id, row, CopyStatus::Failed, Some(TIMED_OUT)),
         _ => Ok(()),
     }
 }

@@ -8,9 +8,11 @@ use crate::blob::layers::{self, AT_ONCE, Outcome};
 use crate::blob::tags::{self, Finding};
 use crate::blob::{OnBlob, Part, keep, protecting, state};
 use crate::clock::Timestamp;
+use crate::condition::Conditions;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::etag::Etag;
+use crate::lease::Leased;
 use crate::policy::AccountPolicy;
 use crate::refusal::Refusal;
 use crate::rows::blob::BlobRow;
@@ -38,8 +40,8 @@ pub struct Deleted {
     pub permanent: bool,
 }
 
-/// Delete Blob, in one short write however many snapshots go with it. Of a snapshot or version, only that is deleted
-/// and `snapshots` is not used.
+/// Delete Blob, in one short write however many snapshots go with it. Its uncommitted blocks go too; a blob that has
+/// nothing else is deleted by that. Of a snapshot or version, only that is deleted and `snapshots` is not used.
 ///
 /// Refuses `ContainerNotFound`, `BlobNotFound`, `ConditionFailed`, the lease refusals, `SnapshotsPresent`,
 /// `VersionIsCurrent` for the current version by its id, `BlobHeld` and `BlobImmutable` for what is protected and would
@@ -76,6 +78,9 @@ fn delete_base(
     snapshots: Snapshots,
     seen: Option<protecting::Seen>,
 ) -> Result<Outcome<Option<Deleted>>, Error> {
+    if delete_uncommitted(tx, on)? {
+        return Ok(Outcome::Done(Some(Deleted { permanent: true })));
+    }
     let (base, blob) = match snapshots {
         Snapshots::Only => state::admitted(tx, on)?,
         Snapshots::Refuse | Snapshots::Include => state::supersedable(tx, on, policy)?,
@@ -98,9 +103,25 @@ fn delete_base(
     }
     let permanent = match snapshots {
         Snapshots::Only => retention.is_none(),
-        _ => keep::removed(tx, policy, on, &base, &blob)?,
+        _ => {
+            state::drop_staging(tx, &base)?;
+            keep::removed(tx, policy, on, &base, &blob)?
+        }
     };
     Ok(Outcome::Done(Some(Deleted { permanent })))
+}
+
+/// Deletes a blob that has uncommitted blocks and was never committed; answers whether it was one. What is not committed
+/// meets no condition.
+fn delete_uncommitted(tx: &mut dyn Tx, on: &OnBlob) -> Result<bool, Error> {
+    let place = state::place(tx, on)?;
+    let uncommitted = place.blob.is_none() && state::staging(tx, &place.key)?.is_some();
+    if !uncommitted || on.conditions != Conditions::default() {
+        return Ok(false);
+    }
+    state::lease_of(None).guard_write(tx.now(), on.lease, Leased::Blob)?;
+    state::drop_staging(tx, &place.key)?;
+    Ok(true)
 }
 
 fn delete_layer(tx: &mut dyn Tx, policy: &AccountPolicy, on: &OnBlob) -> Result<Deleted, Error> {

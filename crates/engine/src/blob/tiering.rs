@@ -12,7 +12,7 @@ use crate::tier::{Tier, TierState};
 /// blob on its way. Of the conditions only that on tags is used; a lease need not be named.
 ///
 /// Refuses `ContainerNotFound`, `BlobNotFound`, `ConditionFailed`, the lease refusals if a lease is named that is not
-/// held, `TierNotForKind`, `TierTooSmall`, `TierLower` and `Rehydrating`.
+/// held, `CopyPending`, `TierNotForKind`, `TierTooSmall`, `TierLower` and `Rehydrating`.
 pub async fn set(engine: &Engine, on: OnBlob, tier: Tier, high_priority: bool) -> Result<TierState, Error> {
     let policy = engine.policy(&on.address.container.account);
     engine
@@ -20,6 +20,7 @@ pub async fn set(engine: &Engine, on: OnBlob, tier: Tier, high_priority: bool) -
             let mut found = state::find(tx, &on)?;
             on.conditions.judge_tags(|| tags::read(tx, &found.tags().0))?;
             found.blob.lease.guard_read(tx.now(), on.lease, Leased::Blob)?;
+            state::settled(&found.blob)?;
             state::own(found.part, &found.blob)?;
             tier.admit(found.blob.kind, found.blob.length)?;
             let now = tx.now();

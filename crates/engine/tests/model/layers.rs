@@ -9,6 +9,7 @@ use lazuli_engine::blob::listing::{Entry, Shown};
 use lazuli_engine::blob::removal::{Deleted, Snapshots};
 use lazuli_engine::blob::snapshot::Taken;
 use lazuli_engine::clock::Timestamp;
+use lazuli_engine::condition::Conditions;
 use lazuli_engine::etag::Etag;
 use lazuli_engine::lease::Leased;
 use lazuli_engine::names::BlobName;
@@ -149,6 +150,23 @@ impl Room {
         keep.blob_days.is_none()
     }
 
+    /// Deletes a blob that was never committed.
+    fn delete_uncommitted(
+        &mut self,
+        on: On,
+        part: Part,
+        conditions: &Conditions,
+        now: Timestamp,
+    ) -> Result<Deleted, Refusal> {
+        let uncommitted = part == Part::Base && self.staged.contains_key(on.blob);
+        if !uncommitted || *conditions != Conditions::default() {
+            return Err(Refusal::BlobNotFound);
+        }
+        Hold::default().admits_write(on.lease, now, Leased::Blob)?;
+        self.staged.remove(on.blob);
+        Ok(Deleted { permanent: true })
+    }
+
     fn prune(&mut self, now: Timestamp) {
         for layers in self.layers.values_mut() {
             layers.retain(|layer| layer.deleted.is_none_or(|deletion| deletion.until > now));
@@ -224,7 +242,9 @@ impl World {
         let (part, keep) = (self.part(on), self.keep);
         let conditions = self.conditions(on);
         let room = self.room(on.container)?;
-        let (thing, found) = room.find(on.blob, part).ok_or(Refusal::BlobNotFound)?;
+        let Some((thing, found)) = room.find(on.blob, part) else {
+            return room.delete_uncommitted(on, part, &conditions, now);
+        };
         judge(&conditions, Verb::Write, Some(thing.etag))?;
         thing.hold.admits_write(on.lease, now, Leased::Blob)?;
         if part != Part::Base {
@@ -240,7 +260,10 @@ impl World {
         room.delete_layers(on.blob, keep, now, |part| matches!(part, Part::Snapshot(_)));
         let permanent = match snapshots {
             Snapshots::Only => keep.blob_days.is_none(),
-            _ => room.delete_base(on.blob, keep, now),
+            _ => {
+                room.staged.remove(on.blob);
+                room.delete_base(on.blob, keep, now)
+            }
         };
         Ok(Deleted { permanent })
     }

@@ -15,6 +15,7 @@ use lazuli_engine::tags::Tags;
 use uuid::Uuid;
 
 use super::blocks::addressed;
+use super::bodiless;
 use super::object::{to_write, written};
 use crate::answer::Answer;
 use crate::call::Call;
@@ -60,6 +61,7 @@ static COPY: Operation = Operation {
 };
 
 async fn start(call: Call) -> Result<Answer, Problem> {
+    bodiless(&call.fields)?;
     encryption::none(&call.fields)?;
     let target = to_write(&call)?;
     let Origin { url, place, .. } = origin(&call).await?;
@@ -105,6 +107,7 @@ static COPY_SYNC: Operation = Operation {
 };
 
 async fn copy_sync(call: Call) -> Result<Answer, Problem> {
+    bodiless(&call.fields)?;
     encryption::none(&call.fields)?;
     let target = to_write(&call)?;
     let checks = [Integrity::of_source(&call.fields)?];
@@ -125,6 +128,7 @@ static PUT_FROM_URL: Operation = Operation {
 };
 
 async fn put_from_url(call: Call) -> Result<Answer, Problem> {
+    bodiless(&call.fields)?;
     let target = to_write(&call)?;
     // Both mean the bytes of the new blob, which are those of the source.
     let checks = [Integrity::of_source(&call.fields)?, Integrity::given(&call.fields)?];
@@ -156,7 +160,7 @@ fn request(call: &Call, kind: CopyKind, url: String) -> Result<CopyRequest, Prob
         scope: encryption::scope(fields, &call.engine.policy(&call.target.account))?,
         tier: tier::of_new(fields, call.version)?,
         protection: protection::of_new(fields)?,
-        seal: flag(fields, SEAL)?.unwrap_or(false),
+        seal: flag(fields, SEAL)?,
     })
 }
 

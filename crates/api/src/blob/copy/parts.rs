@@ -7,7 +7,7 @@ use super::origin::{self, Origin, Place, origin, refused};
 use super::{checked, to_write};
 use crate::answer::Answer;
 use crate::blob::blocks::{addressed, block_bytes_max};
-use crate::blob::{append as appending, pages as paging};
+use crate::blob::{append as appending, bodiless, pages as paging};
 use crate::call::Call;
 use crate::code::Code;
 use crate::error::Problem;
@@ -24,6 +24,7 @@ pub(super) static PUT_BLOCK: Operation = Operation {
 };
 
 async fn put_block(call: Call) -> Result<Answer, Problem> {
+    bodiless(&call.fields)?;
     let target = OnBlob { conditions: condition::none(&call.fields)?, ..addressed(&call)? };
     let id = block_list::parse_id(call.fields.query("blockid")?)?;
     let checks = [Integrity::of_source(&call.fields)?];
@@ -62,6 +63,7 @@ pub(super) static APPEND_BLOCK: Operation = Operation {
 };
 
 async fn append_block(call: Call) -> Result<Answer, Problem> {
+    bodiless(&call.fields)?;
     let target = to_write(&call)?;
     let conditions = appending::conditions(&call.fields)?;
     let checks = [Integrity::of_source(&call.fields)?];
@@ -85,6 +87,7 @@ pub(super) static PUT_PAGE: Operation = Operation {
 };
 
 async fn put_page(call: Call) -> Result<Answer, Problem> {
+    bodiless(&call.fields)?;
     let target = to_write(&call)?;
     let (pages, conditions) = (page::pages(&call.fields)?, page::conditions(&call.fields)?);
     let checks = [Integrity::of_source(&call.fields)?];

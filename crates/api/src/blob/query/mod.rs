@@ -64,6 +64,9 @@ async fn query(mut call: Call) -> Result<Answer, Problem> {
     let mut answer = described(Answer::ok(), &blob);
     // What is said of the blob's own bytes does not hold for the answer.
     answer.headers.remove("content-encoding");
+    if !call.grant.reads_tags() {
+        answer.headers.remove("x-ms-tag-count");
+    }
     Ok(answer
         .header("content-type", "avro/binary")
         .stream(stream::try_unfold(Running { reader, execution: Some(execution) }, Running::next)))

@@ -144,7 +144,10 @@ fn read_format(document: &mut Document<'_>) -> Result<Format, Problem> {
         ];
         given.into_iter().any(|(name, given)| given && name != own)
     };
-    let kind = kind.trim().to_ascii_lowercase();
+    let kind = match kind.trim().to_ascii_lowercase() {
+        kind if kind == "csv" => "delimited".to_owned(),
+        kind => kind,
+    };
     if others(&kind) {
         return Err(node_value("Type", &kind, "There is the configuration of another type."));
     }

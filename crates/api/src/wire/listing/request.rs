@@ -107,6 +107,9 @@ pub fn blob_includes(fields: &Fields) -> Result<BlobIncludes, Problem> {
     }
     match fields.query_opt("showonly") {
         None => {}
+        Some(text) if includes.shown.deleted => {
+            return Err(Problem::query("showonly", text, "It is not for a request that includes deleted ones."));
+        }
         Some(text) if text.eq_ignore_ascii_case("deleted") => {
             (includes.shown.deleted, includes.shown.only_deleted) = (true, true);
         }
@@ -254,6 +257,7 @@ mod tests {
             ("include=permissions", Err(Code::NotImplemented)),
             ("include=everything", Err(Code::InvalidQueryParameterValue)),
             ("showonly=everything", Err(Code::InvalidQueryParameterValue)),
+            ("showonly=deleted&include=deleted", Err(Code::InvalidQueryParameterValue)),
         ];
         for (query, expected) in cases {
             assert_eq!(blob_includes(&fields(query)).map_err(|problem| problem.code), expected, "{query}");

@@ -80,6 +80,7 @@ fn each_kind_is_listed_with_what_only_it_has() {
         let body = listed(&head(&paging), vec![Entry::Blob(Box::new(BlobView { kind, ..view("a") }))], None);
         assert!(body.contains(shown), "{body}");
         assert!(body.contains(&format!("<ServerEncrypted>true</ServerEncrypted>{last}")), "{body}");
+        assert_eq!(body.contains("<OrMetadata />"), kind == BlobKind::Block, "{body}");
     }
 }
 

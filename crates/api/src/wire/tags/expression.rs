@@ -32,7 +32,11 @@ pub struct Search {
 
 /// Reads a condition.
 pub fn condition(text: &str) -> Result<TagCondition, Wrong> {
-    let mut parser = Parser { rest: text, terms: 0, depth: 0 };
+    expression(text, false)
+}
+
+fn expression(text: &str, search: bool) -> Result<TagCondition, Wrong> {
+    let mut parser = Parser { rest: text, search, terms: 0, depth: 0 };
     let condition = parser.any()?;
     parser.end()?;
     Ok(condition)
@@ -41,7 +45,7 @@ pub fn condition(text: &str) -> Result<TagCondition, Wrong> {
 /// Reads a search.
 pub fn search(text: &str) -> Result<Search, Wrong> {
     let mut terms = Vec::new();
-    flatten(condition(text)?, &mut terms)?;
+    flatten(expression(text, true)?, &mut terms)?;
     let mut search = Search { container: None, terms: Vec::new() };
     for term in terms {
         if term.key != CONTAINER {
@@ -87,6 +91,8 @@ fn check_bounds(terms: &[Term], key: &str) -> Result<(), Wrong> {
 
 struct Parser<'a> {
     rest: &'a str,
+    /// Whether the container may be named.
+    search: bool,
     terms: usize,
     depth: usize,
 }
@@ -136,7 +142,7 @@ impl<'a> Parser<'a> {
         if self.take("\"") {
             return self.quoted('"');
         }
-        let sign = usize::from(self.rest.starts_with('@'));
+        let sign = usize::from(self.search && self.rest.starts_with('@'));
         let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
         let length = sign + self.rest.bytes().skip(sign).take_while(plain).count();
         let (name, rest) = self.rest.split_at_checked(length).unwrap_or_default();

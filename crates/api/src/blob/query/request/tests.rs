@@ -41,7 +41,8 @@ fn formats_have_defaults() {
         ("<Type>delimited</Type>", "", default.clone(), default.clone()),
         (settings, "", semicolons.clone(), semicolons.clone()),
         (settings, "<Type>json</Type>", semicolons, json("\n")),
-        (bare, "<Type>Delimited</Type>", unquoted, default.clone()),
+        (bare, "<Type>Delimited</Type>", unquoted.clone(), default.clone()),
+        (&bare.replace("delimited", "CSV"), "<Type>csv</Type>", unquoted, default.clone()),
         ("<Type>json</Type>", "", json("\n"), json("\n")),
         (
             "<Type>json</Type>",

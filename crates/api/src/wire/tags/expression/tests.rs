@@ -58,6 +58,7 @@ fn wrong_conditions_are_refused() {
         "a=='1'",
         "a!='1'",
         "\"a='1'",
+        "@container='c' AND a='1'",
         "NOT a='1'",
         "a='1' ANDb='2'",
         "@='1'",
