@@ -108,7 +108,7 @@ pub fn check_put(engine: &Engine, on: &OnBlob) -> Result<(), Error> {
     engine.read(|view| {
         let (_, blob) = state::writable(view, on)?;
         sequence(&blob)?;
-        blob.encryption.admit(on.key.as_ref())?;
+        state::opened(&blob, on)?;
         Ok(())
     })
 }
@@ -273,7 +273,7 @@ fn admit(
 ) -> Result<(Vec<u8>, BlobRow), Error> {
     let (key, blob) = state::writable(view, on)?;
     let sequence = sequence(&blob)?;
-    blob.encryption.admit(on.key.as_ref())?;
+    state::opened(&blob, on)?;
     if range.first.checked_add(range.length).is_none_or(|end| end > blob.length) {
         return Err(Refusal::PagesOutside.into());
     }
