@@ -559,3 +559,19 @@ async fn a_snapshot_or_version_is_a_source_and_who_may_read_it_copies_it() {
         }
     }
 }
+
+#[tokio::test]
+async fn the_tags_of_a_snapshot_whose_bytes_are_read_are_its_own() {
+    let (lazuli, container) = photos().await;
+    let (log, target) = (container.blob("log"), container.blob("target"));
+    let create = |tags| log.request("PUT", "").header("x-ms-blob-type", "AppendBlob").header("x-ms-tags", tags);
+    create("a=old").await.expect(201);
+    let at = log.request("PUT", "?comp=snapshot").await.expect(201).header("x-ms-snapshot").to_owned();
+    create("a=new").await.expect(201);
+    for (source, value) in [(format!("{}?snapshot={at}", url(&lazuli, &log)), "old"), (url(&lazuli, &log), "new")] {
+        let copy = Way::Put.request(&target, &source).header("x-ms-copy-source-tag-option", "COPY");
+        copy.await.expect(201);
+        let tags = target.request("GET", "?comp=tags").await.expect(200).text();
+        assert!(tags.contains(&format!("<Value>{value}</Value>")), "{tags}");
+    }
+}

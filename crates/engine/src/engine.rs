@@ -326,13 +326,23 @@ impl Engine {
     ) -> Result<T, Error> {
         let content = content.into();
         self.write(Purpose::Grow, move |tx| {
-            let outcome = body(tx, &content);
-            if outcome.is_err() {
-                content.unkeep();
-            }
-            outcome
+            let mut undo = Unkeep(Some(&content));
+            let answer = body(tx, &content)?;
+            undo.0 = None;
+            Ok(answer)
         })
         .await
+    }
+}
+
+/// Takes [`Staged::keep`] back when a body fails or panics: neither writes anything.
+struct Unkeep<'a>(Option<&'a Staged>);
+
+impl Drop for Unkeep<'_> {
+    fn drop(&mut self) {
+        if let Some(content) = self.0 {
+            content.unkeep();
+        }
     }
 }
 

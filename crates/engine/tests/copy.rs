@@ -12,7 +12,6 @@ mod support;
 
 use std::sync::Arc;
 
-use lazuli_engine::access::PublicAccess;
 use lazuli_engine::blob::blocks::BlockSource::Latest;
 use lazuli_engine::blob::copy::{self, CopyKind, CopyRequest};
 use lazuli_engine::blob::copying::CopyStatus;
@@ -225,15 +224,7 @@ async fn accounts_share_bytes_and_lose_nothing_of_each_other() {
         account: AccountName::parse("other").unwrap(),
         container: ContainerName::parse("photos").unwrap(),
     };
-    container::create(
-        &engine,
-        other.clone(),
-        Metadata::default(),
-        PublicAccess::Private,
-        lazuli_engine::encryption::DefaultScope::default(),
-    )
-    .await
-    .unwrap();
+    container::create(&engine, other.clone(), container::NewContainer::default()).await.unwrap();
     let target = OnBlob::at(BlobAddress { container: other, blob: BlobName::parse("copy").unwrap() });
     copied(&engine, on("source"), target.clone(), CopyKind::Start).await.unwrap();
     let bytes = read(&engine, on("source")).await.unwrap();

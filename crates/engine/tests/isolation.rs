@@ -5,16 +5,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::channel;
 
 use bytes::Bytes;
 use futures_util::future::{join, join_all};
 use lazuli_engine::clock::SystemClock;
 use lazuli_engine::store::embedded::{Embedded, EmbeddedOptions, GROUP_JOBS_MAX};
+use lazuli_engine::store::kv::Kv;
+use lazuli_engine::store::kv::fault::FaultKv;
 use lazuli_engine::store::kv::memory::MemoryKv;
 use lazuli_engine::store::kv::sled::SledKv;
-use lazuli_engine::store::kv::{Kv, Writes};
-use lazuli_engine::store::{Direction, KeyRange, Pair, Purpose, Space, Store, StoreError, Tx, Verdict, View};
+use lazuli_engine::store::{Direction, KeyRange, Purpose, Space, Store, StoreError, Tx, Verdict, View};
 use parking_lot::Mutex;
 
 fn open<K: Kv>(kv: K) -> Arc<Embedded<K>> {
@@ -36,36 +37,6 @@ async fn on_each_store(test: impl AsyncFn(Arc<dyn Store>)) {
     let store = open(SledKv::open(directory.path(), 16 * 1024 * 1024).unwrap());
     test(Arc::clone(&store) as Arc<dyn Store>).await;
     store.kv().check_for_side_files().unwrap();
-}
-
-/// An engine whose syncs after the first tell when they begin and wait until they may end.
-struct SlowSync {
-    kv: MemoryKv,
-    opened: AtomicBool,
-    began: Mutex<Sender<()>>,
-    may_end: Mutex<Receiver<()>>,
-}
-
-impl Kv for SlowSync {
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        self.kv.get(space, key)
-    }
-    fn chunk(&self, space: Space, range: &KeyRange, way: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
-        self.kv.chunk(space, range, way, limit)
-    }
-    fn apply(&self, writes: &Writes) -> Result<(), StoreError> {
-        self.kv.apply(writes)
-    }
-    fn sync(&self) -> Result<(), StoreError> {
-        if self.opened.swap(true, Ordering::SeqCst) {
-            self.began.lock().send(()).unwrap();
-            self.may_end.lock().recv().unwrap();
-        }
-        Ok(())
-    }
-    fn free_bytes(&self) -> Result<Option<u64>, StoreError> {
-        Ok(None)
-    }
 }
 
 async fn transact(
@@ -102,13 +73,16 @@ fn values<V: View + ?Sized>(view: &V, direction: Direction) -> Vec<u64> {
 #[tokio::test]
 async fn dirty_read_nobody_sees_or_is_refused_for_a_write_that_is_not_durable() {
     let (began_sender, began) = channel();
-    let (end, may_end) = channel();
-    let store = open(SlowSync {
-        kv: MemoryKv::default(),
-        opened: AtomicBool::new(false),
-        began: Mutex::new(began_sender),
-        may_end: Mutex::new(may_end),
+    let (end, may_end) = channel::<()>();
+    let (kv, may_end) = (FaultKv::new(), Mutex::new(may_end));
+    // Syncs after the first tell when they begin and wait until they may end.
+    kv.on_sync(move |nth| {
+        if nth > 1 {
+            began_sender.send(()).unwrap();
+            may_end.lock().recv().unwrap();
+        }
     });
+    let store = open(kv);
     let create = || {
         let store = Arc::clone(&store);
         tokio::spawn(async move {

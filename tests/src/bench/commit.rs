@@ -8,11 +8,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, try_join_all};
-use lazuli_engine::access::PublicAccess;
 use lazuli_engine::blob::listing::{self, ListBlobs, Shown};
 use lazuli_engine::blob::{OnBlob, Stored, container, object};
 use lazuli_engine::clock::SystemClock;
-use lazuli_engine::encryption::DefaultScope;
 use lazuli_engine::names::{AccountName, BlobAddress, BlobName, ContainerAddress, ContainerName};
 use lazuli_engine::properties::Metadata;
 use lazuli_engine::{Engine, Options};
@@ -49,7 +47,7 @@ async fn open(directory: &Path, group: usize) -> Result<Engine, Failure> {
     options.group_jobs_max = options.group_jobs_max.min(group);
     options.sync_probe = Some(sync_override::calls);
     let engine = Engine::open(options).await?;
-    container::create(&engine, address()?, Metadata::default(), PublicAccess::Private, DefaultScope::default()).await?;
+    container::create(&engine, address()?, container::NewContainer::default()).await?;
     Ok(engine)
 }
 

@@ -2,7 +2,7 @@
 
 use lazuli_engine::access::{AccessControl, PublicAccess};
 use lazuli_engine::blob::OnContainer;
-use lazuli_engine::blob::container;
+use lazuli_engine::blob::container::{self, NewContainer};
 use lazuli_engine::condition::Conditions;
 
 use crate::answer::Answer;
@@ -48,10 +48,10 @@ static CREATE: Operation = Operation {
 async fn create(call: Call) -> Result<Answer, Problem> {
     condition::none(&call.fields)?;
     let scope = encryption::default_scope(&call.fields, &call.engine.policy(&call.target.account))?;
-    let (metadata, public) = (metadata::read(&call.fields)?, public_access(&call)?);
+    let new = NewContainer { metadata: metadata::read(&call.fields)?, public: public_access(&call)?, scope };
     let address = call.target.container()?;
     refuse_system(address.container.as_str())?;
-    let written = container::create(&call.engine, address, metadata, public, scope).await?;
+    let written = container::create(&call.engine, address, new).await?;
     Ok(etag::onto(Answer::created(), written.etag))
 }
 

@@ -77,7 +77,7 @@ pub fn check_append(engine: &Engine, on: &OnBlob) -> Result<(), Error> {
     engine.read(|view| {
         let (_, blob) = state::writable(view, on)?;
         growth(&blob)?;
-        blob.encryption.admit(on.key.as_ref())?;
+        state::opened(&blob, on)?;
         Ok(())
     })
 }
@@ -115,7 +115,7 @@ fn try_append(
 ) -> Result<Option<Appended>, Error> {
     let (key, mut blob) = state::writable(tx, on)?;
     let (blocks, sealed) = growth(&blob)?;
-    blob.encryption.admit(on.key.as_ref())?;
+    state::opened(&blob, on)?;
     conditions.judge(blob.length, content.length())?;
     if sealed {
         return Err(Refusal::BlobSealed.into());

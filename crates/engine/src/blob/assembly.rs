@@ -123,7 +123,7 @@ fn look_up(view: &dyn View, on: &OnBlob, blocks: &[(BlockSource, BlockId)]) -> R
         && let Content::Blocks(list) = blob.content
         && blocks.iter().any(|(source, _)| *source != BlockSource::Uncommitted)
     {
-        blob.encryption.admit(on.key.as_ref())?;
+        state::opened(&blob, on)?;
         committed_list = Some(list);
         for entry in entries(view, list) {
             let entry = entry?;

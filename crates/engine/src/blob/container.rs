@@ -53,23 +53,28 @@ impl ContainerView {
     }
 }
 
+/// A container to create.
+#[derive(Clone, Debug, Default)]
+pub struct NewContainer {
+    /// Its metadata.
+    pub metadata: Metadata,
+    /// What anonymous clients may read of it.
+    pub public: PublicAccess,
+    /// The encryption scope of its blobs.
+    pub scope: DefaultScope,
+}
+
 /// Create Container: <https://learn.microsoft.com/rest/api/storageservices/create-container>
 ///
 /// Refuses `ContainerExists`.
-pub async fn create(
-    engine: &Engine,
-    address: ContainerAddress,
-    metadata: Metadata,
-    public: PublicAccess,
-    scope: DefaultScope,
-) -> Result<Written, Error> {
+pub async fn create(engine: &Engine, address: ContainerAddress, new: NewContainer) -> Result<Written, Error> {
     engine
         .write(Purpose::Grow, move |tx| {
             let key = row::key(&address);
             if tx.get(Space::Containers, &key)?.is_some() {
                 return Err(Refusal::ContainerExists.into());
             }
-            Ok(insert(tx, key, metadata.clone(), public, scope.clone())?)
+            Ok(insert(tx, key, new.clone())?)
         })
         .await
 }
@@ -78,25 +83,19 @@ pub async fn create(
 pub(crate) fn ensure(tx: &mut dyn Tx, address: &ContainerAddress) -> Result<(), StoreError> {
     let key = row::key(address);
     if tx.get(Space::Containers, &key)?.is_none() {
-        insert(tx, key, Metadata::default(), PublicAccess::Private, DefaultScope::default())?;
+        insert(tx, key, NewContainer::default())?;
     }
     Ok(())
 }
 
-fn insert(
-    tx: &mut dyn Tx,
-    key: Vec<u8>,
-    metadata: Metadata,
-    public: PublicAccess,
-    scope: DefaultScope,
-) -> Result<Written, StoreError> {
+fn insert(tx: &mut dyn Tx, key: Vec<u8>, new: NewContainer) -> Result<Written, StoreError> {
     let container = ContainerRow {
         incarnation: tx.id(),
         etag: Etag::at(tx.now()),
         lease: Lease::Available,
-        access: AccessControl { public, policies: Vec::new() },
-        metadata,
-        scope,
+        access: AccessControl { public: new.public, policies: Vec::new() },
+        metadata: new.metadata,
+        scope: new.scope,
         protections: 0,
     };
     rows::put(tx, Space::Containers, key, &container)?;

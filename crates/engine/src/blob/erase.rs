@@ -50,6 +50,9 @@ pub(crate) fn container(tx: &mut dyn Tx, incarnation: u64) -> Result<bool, Store
         let (blobs, more) = first(tx, space, &children, ROWS_PER_STEP)?;
         let done = blobs.is_empty();
         for (key, value) in blobs {
+            if tx.is_long() {
+                return Ok(true);
+            }
             let blob: BlobRow = codec::decode(space, &key, &value)?;
             expiring::forget(tx, &blob)?;
             state::release_content(tx, blob.content)?;
@@ -69,6 +72,9 @@ pub(crate) fn container(tx: &mut dyn Tx, incarnation: u64) -> Result<bool, Store
         let (deleted, more) = first(tx, space, &children, ROWS_PER_STEP)?;
         let done = deleted.is_empty();
         for (key, value) in deleted {
+            if tx.is_long() {
+                return Ok(true);
+            }
             let row: DeletedRow = codec::decode(space, &key, &value)?;
             match space {
                 Space::Removed => layers::erase_removed(tx, &key, &row)?,

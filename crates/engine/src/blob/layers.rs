@@ -1,7 +1,8 @@
 //! Snapshots and previous versions of a blob: finding, deleting and restoring them.
 //!
-//! Deleting the snapshots of a blob is one short write however many there are: beyond [`AT_ONCE`] of them it writes a
-//! sweep, which hides them all from that moment, and the clockwork does to each what was said for all. Whatever needs
+//! Deleting the snapshots of a blob is one short write however many there are: beyond [`AT_ONCE`] of them, or what one
+//! transaction takes, it writes a sweep, which hides them all from that moment, and the clockwork does to each what was
+//! said for all. Whatever needs
 //! to know the outcome for each finishes the sweep first.
 
 use std::ops::Bound;
@@ -19,7 +20,7 @@ use crate::rows::{self, codec, refs};
 use crate::service::Retention;
 use crate::store::{Direction, KeyRange, Pair, Purpose, Space, StoreError, Tx, View};
 
-/// Layers that one transaction deletes or restores.
+/// Layers that one transaction deletes or restores, at most.
 pub(super) const AT_ONCE: usize = 256;
 
 /// The snapshot at `at` of the blob at `base`, unless it is deleted.
@@ -96,12 +97,24 @@ pub(super) fn delete_snapshots(tx: &mut dyn Tx, base: &[u8], retention: Option<R
     let deletion = retention.map(|retention| Deletion::for_days(tx, retention.days));
     let row = SweepRow { id: tx.id(), at: tx.now(), until: deletion.map(|deletion| deletion.until) };
     let found = snapshots(tx, base, AT_ONCE + 1)?;
-    if found.len() <= AT_ONCE {
-        return found.into_iter().try_for_each(|pair| delete_swept(tx, row, pair)).map(|()| true);
+    if found.len() <= AT_ONCE && delete_all(tx, row, found)? {
+        return Ok(true);
     }
     let task = refs::dead_key(tx.seq(), Target::sweep(row.id));
     tx.put(Space::Dead, task, base.to_vec())?;
     rows::put(tx, Space::Sweeps, base.to_vec(), &row)?;
+    Ok(true)
+}
+
+/// Deletes `found` one after the other; answers false if some are left, to a sweep, because their names, tags and
+/// metadata are too long for one transaction.
+fn delete_all(tx: &mut dyn Tx, row: SweepRow, found: Vec<Pair>) -> Result<bool, StoreError> {
+    for pair in found {
+        if tx.is_long() {
+            return Ok(false);
+        }
+        delete_swept(tx, row, pair)?;
+    }
     Ok(true)
 }
 
@@ -120,6 +133,10 @@ fn go_on(tx: &mut dyn Tx, base: &[u8], sweep: SweepRow) -> Result<bool, StoreErr
     for pair in found {
         if layer::parse(Space::Snapshots, &pair.0)?.instant > sweep.at {
             more = false;
+            break;
+        }
+        if tx.is_long() {
+            more = true;
             break;
         }
         delete_swept(tx, sweep, pair)?;

@@ -20,6 +20,8 @@ pub mod tags;
 pub mod tiering;
 
 mod assembly;
+#[cfg(test)]
+mod crashes;
 pub(crate) mod erase;
 pub(crate) mod feed;
 mod keep;

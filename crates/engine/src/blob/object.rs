@@ -157,7 +157,7 @@ pub async fn put(engine: &Engine, on: OnBlob, stored: Stored, content: Staged) -
 pub async fn get(engine: &Engine, on: OnBlob) -> Result<BlobView, Error> {
     engine.read(|view| {
         let found = state::readable(view, &on)?;
-        found.blob.encryption.admit(on.key.as_ref())?;
+        state::opened(&found.blob, &on)?;
         Ok(BlobView::of(on.address.blob.clone(), found.part, found.blob, view.now()))
     })
 }
@@ -223,7 +223,7 @@ fn part_of(
     range: Option<RangeRequest>,
 ) -> Result<(Found, Option<ByteRange>, ByteRange), Error> {
     state::own(found.part, &found.blob)?;
-    found.blob.encryption.admit(on.key.as_ref())?;
+    state::opened(&found.blob, on)?;
     state::online(&found.blob, view.now())?;
     let range = range.map(|range| range.within(found.blob.length)).transpose()?;
     let bytes = range.unwrap_or(ByteRange { first: 0, length: found.blob.length });
@@ -237,7 +237,7 @@ pub async fn set_metadata(engine: &Engine, on: OnBlob, metadata: Metadata) -> Re
         .write(Purpose::Grow, move |tx| {
             let (key, mut blob) = state::supersedable(tx, &on, &policy)?;
             state::own(Part::Base, &blob)?;
-            blob.encryption.admit(on.key.as_ref())?;
+            state::opened(&blob, &on)?;
             state::online(&blob, tx.now())?;
             blob.version = keep::changed(tx, &policy, &key, &blob)?;
             blob.created = blob.version.unwrap_or(blob.created);

@@ -48,6 +48,8 @@ pub const SEQUENCE_MAX: u64 = i64::MAX as u64;
 const CELLS_PER_TRANSACTION: usize = if cfg!(test) { 2 } else { 128 };
 /// Rows that one transaction looks at for them.
 const ROWS_PER_TRANSACTION: usize = if cfg!(test) { 16 } else { 2048 };
+/// Runs after which it takes no more cells: each may be a body to keep or to give up, and a cell has up to 128.
+const RUNS_PER_TRANSACTION: usize = 2048;
 /// How often a write makes room for itself before it gives up.
 const ATTEMPTS_MAX: usize = 8;
 
@@ -106,7 +108,7 @@ pub fn check_put(engine: &Engine, on: &OnBlob) -> Result<(), Error> {
     engine.read(|view| {
         let (_, blob) = state::writable(view, on)?;
         sequence(&blob)?;
-        blob.encryption.admit(on.key.as_ref())?;
+        state::opened(&blob, on)?;
         Ok(())
     })
 }
@@ -272,7 +274,7 @@ fn admit(
 ) -> Result<(Vec<u8>, BlobRow), Error> {
     let (key, blob) = state::writable(view, on)?;
     let sequence = sequence(&blob)?;
-    blob.encryption.admit(on.key.as_ref())?;
+    state::opened(&blob, on)?;
     if range.first.checked_add(range.length).is_none_or(|end| end > blob.length) {
         return Err(Refusal::PagesOutside.into());
     }
@@ -363,11 +365,14 @@ fn clear_pages(tx: &mut dyn Tx, pins: &Pins, pages: Content, range: ByteRange) -
 fn written_cells(view: &dyn View, map: u64, epoch: u64, range: ByteRange) -> Result<Option<Vec<u64>>, StoreError> {
     let end = (range.first + range.length).div_ceil(CELL_BYTES);
     let mut walk = Walk::new(view, map, epoch, range.first / CELL_BYTES, end, ROWS_PER_TRANSACTION);
-    let mut cells = Vec::new();
+    let (mut cells, mut runs) = (Vec::new(), 0);
     loop {
         match walk.next()? {
-            Stop::At(_) if cells.len() == CELLS_PER_TRANSACTION => return Ok(None),
-            Stop::At(shown) => cells.push(shown.cell),
+            Stop::At(_) if cells.len() == CELLS_PER_TRANSACTION || runs >= RUNS_PER_TRANSACTION => return Ok(None),
+            Stop::At(shown) => {
+                runs += shown.row.runs.len();
+                cells.push(shown.cell);
+            }
             Stop::Paused(_) => return Ok(None),
             Stop::End => return Ok(Some(cells)),
         }

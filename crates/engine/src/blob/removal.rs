@@ -212,8 +212,12 @@ fn restore_some(
     }
     let found: Vec<_> =
         tx.scan(Space::Deleted, KeyRange::prefix(&base), Direction::Forward).take(AT_ONCE).collect::<Result<_, _>>()?;
-    let more = found.len() == AT_ONCE;
+    let mut more = found.len() == AT_ONCE;
     for (key, value) in found {
+        if tx.is_long() {
+            more = true;
+            break;
+        }
         let at = layer::parse(Space::Deleted, &key)?;
         let row: DeletedRow = codec::decode(Space::Deleted, &key, &value)?;
         if row.deletion.until <= tx.now() {

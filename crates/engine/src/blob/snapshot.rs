@@ -39,7 +39,7 @@ pub async fn take(engine: &Engine, on: OnBlob, metadata: Option<Metadata>) -> Re
             on.conditions.judge_tags(|| tags::read(tx, &key))?;
             blob.lease.guard_read(at, on.lease, Leased::Blob)?;
             state::online(&blob, at)?;
-            blob.encryption.admit(on.key.as_ref())?;
+            state::opened(&blob, &on)?;
             state::settled(&blob)?;
             state::own(Part::Base, &blob)?;
             let mut snapshot = BlobRow { version: None, protection: Protection::default(), ..keep::as_layer(&blob) };

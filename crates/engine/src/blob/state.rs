@@ -182,7 +182,7 @@ pub(super) fn source(view: &dyn View, on: &OnBlob) -> Result<Found, Error> {
     found.blob.lease.guard_read(view.now(), on.lease, Leased::Blob)?;
     settled(&found.blob)?;
     own(found.part, &found.blob)?;
-    found.blob.encryption.admit(on.key.as_ref())?;
+    opened(&found.blob, on)?;
     Ok(found)
 }
 
@@ -205,6 +205,13 @@ pub(super) fn own(part: Part, blob: &BlobRow) -> Result<(), Refusal> {
         Some(copy) if copy.incremental.is_some() && part == Part::Base => Err(Refusal::IncrementalTarget),
         _ => Ok(()),
     }
+}
+
+/// Whether the request brings the key that the blob is stored under.
+///
+/// Refuses [`Refusal::KeyNeeded`] and [`Refusal::KeyNotUsed`].
+pub(super) fn opened(blob: &BlobRow, on: &OnBlob) -> Result<(), Refusal> {
+    blob.encryption.admit(on.key.as_ref())
 }
 
 /// Whether the content of a blob can be read, and what stands beside it changed.

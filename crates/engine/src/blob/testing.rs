@@ -1,13 +1,11 @@
 //! What the tests of several kinds of blobs share.
 
-use crate::access::PublicAccess;
 use crate::blob::removal::{self, Snapshots};
 use crate::blob::{OnBlob, container, object, state};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::names::{AccountName, BlobAddress, BlobName, ContainerAddress, ContainerName};
 use crate::payload::Staged;
-use crate::properties::Metadata;
 use crate::range::RangeRequest;
 use crate::refusal::Refusal;
 use crate::rows;
@@ -24,15 +22,7 @@ pub(super) fn on(blob: &str) -> OnBlob {
 /// Creates the container that [`on`] points into.
 pub(super) async fn create_container(engine: &Engine) {
     let address = on("x").address.container;
-    container::create(
-        engine,
-        address,
-        Metadata::default(),
-        PublicAccess::Private,
-        crate::encryption::DefaultScope::default(),
-    )
-    .await
-    .unwrap();
+    container::create(engine, address, container::NewContainer::default()).await.unwrap();
 }
 
 pub(super) async fn staged(engine: &Engine, bytes: Vec<u8>) -> Staged {

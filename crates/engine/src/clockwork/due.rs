@@ -9,30 +9,18 @@ use crate::rows::codec;
 use crate::rows::due::{self, DueKind, DueRow};
 use crate::store::{Direction, KeyRange, Pair, Purpose, Space, StoreError, Tx, View};
 
-use super::setbacks::is_of_a_row;
-
 /// Appointments that one transaction keeps.
 const PER_STEP: usize = 128;
 
-/// Keeps appointments whose instant has come; answers whether more may be waiting.
+/// Keeps appointments whose instant has come; answers whether there was one: there may be others, or dead to erase.
 pub(super) async fn keep(engine: &Engine) -> Result<bool, Error> {
     let (now, rows) = engine.read(|view| Ok((view.now(), come(engine, view)?)))?;
     if rows.is_empty() {
         return Ok(false);
     }
-    let more = rows.len() == PER_STEP;
-    match keep_all(engine, rows.clone()).await {
-        Err(error) if is_of_a_row(&error) => {
-            for row in rows {
-                let key = row.0.clone();
-                if let Err(error) = keep_all(engine, vec![row]).await {
-                    engine.clockwork().due.note(&key, now, error)?;
-                }
-            }
-        }
-        outcome => outcome?,
-    }
-    Ok(more)
+    let key = |row: &Pair| row.0.to_vec();
+    engine.clockwork().due.together(now, rows, key, |rows| keep_all(engine, rows)).await?;
+    Ok(true)
 }
 
 /// The first appointments whose instant has come.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::setbacks::is_of_a_row;
 use crate::blob;
 use crate::clock::Timestamp;
 use crate::engine::Engine;
@@ -22,26 +21,19 @@ use crate::table;
 /// Chunks of pieces that one step erases.
 const CHUNKS_PER_STEP: usize = 16;
 
-/// Erases each of `dead`, or some of what hangs below it. What fails is left alone for a while.
+/// Erases each of `dead`, or some of what hangs below it. What fails is left alone for a while. Bodies first: on a disk
+/// so full that rows cannot be written, their bytes are what makes room.
 pub(super) async fn all(engine: &Engine, now: Timestamp, dead: Vec<(u64, Target)>) -> Result<(), Error> {
     let (bodies, parents): (Vec<_>, Vec<_>) = dead.into_iter().partition(|(_, target)| target.kind == Kind::Payload);
     let setbacks = &engine.clockwork().dead;
+    let key = |(seq, target): &(u64, Target)| refs::dead_key(*seq, *target);
+    setbacks.together(now, bodies, key, |bodies| erase_bodies(engine, bodies)).await?;
     for (seq, target) in parents {
         if let Err(error) = erase_parent(engine, seq, target).await {
             setbacks.note(&refs::dead_key(seq, target), now, error)?;
         }
     }
-    match erase_bodies(engine, bodies.clone()).await {
-        Err(error) if is_of_a_row(&error) => {
-            for (seq, target) in bodies {
-                if let Err(error) = erase_bodies(engine, vec![(seq, target)]).await {
-                    setbacks.note(&refs::dead_key(seq, target), now, error)?;
-                }
-            }
-            Ok(())
-        }
-        outcome => outcome,
-    }
+    Ok(())
 }
 
 async fn erase_parent(engine: &Engine, seq: u64, target: Target) -> Result<(), Error> {

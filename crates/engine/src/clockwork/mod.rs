@@ -122,12 +122,13 @@ pub(crate) async fn run(clockwork: Arc<Clockwork>, shared: Weak<Shared>) {
 pub(crate) async fn tick(engine: &Engine) -> Result<bool, Error> {
     let _turn = engine.clockwork().turn.lock().await;
     let mut more = engine.payloads().give_back().await?;
-    more |= due::keep(engine).await?;
-    more |= feeds::publish(engine).await?;
-    erase::seal(engine).await?;
+    // Before all that writes: on a full disk this makes room for it.
     let (now, dead) = dead(engine).await?;
     more |= !dead.is_empty();
     erase::all(engine, now, dead).await?;
+    more |= due::keep(engine).await?;
+    more |= feeds::publish(engine).await?;
+    erase::seal(engine).await?;
     Ok(more)
 }
 

@@ -44,10 +44,31 @@ impl Setbacks {
         self.until.lock().insert(key.to_vec(), now.after(RETRY_AFTER));
         Ok(())
     }
+
+    /// Does `work` on all of `rows`; if one of them is at fault, on each by itself, and leaves those alone that fail.
+    pub(super) async fn together<R: Clone, W: Future<Output = Result<(), Error>>>(
+        &self,
+        now: Timestamp,
+        rows: Vec<R>,
+        key: impl Fn(&R) -> Vec<u8>,
+        work: impl Fn(Vec<R>) -> W,
+    ) -> Result<(), Error> {
+        match work(rows.clone()).await {
+            Err(error) if is_of_a_row(&error) => {}
+            outcome => return outcome,
+        }
+        for row in rows {
+            let key = key(&row);
+            if let Err(error) = work(vec![row]).await {
+                self.note(&key, now, error)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Whether the error can come from the data that a row names: then others may well succeed.
-pub(super) fn is_of_a_row(error: &Error) -> bool {
+fn is_of_a_row(error: &Error) -> bool {
     match error {
         Error::Storage(error) => match error {
             StoreError::Corrupt { .. }

@@ -5,18 +5,22 @@ use super::tick;
 use crate::blob::kind::BlobKind;
 use crate::clock::Clock as _;
 use crate::engine::Engine;
+use crate::error::Error;
 use crate::etag::Etag;
 use crate::names::AccountName;
-use crate::payload::refs::Target;
+use crate::payload::refs::{Target, release as release_target};
 use crate::payload::tests::support::*;
 use crate::payload::{PayloadId, Piece};
 use crate::policy::{AccountPolicy, Policies};
 use crate::rows;
 use crate::rows::change::{self, Cause, ChangeRow};
 use crate::rows::due::{self, DueKind, DueRow};
+use crate::rows::list::ListId;
 use crate::rows::payload::{self, PieceChunk};
 use crate::rows::refs;
-use crate::store::{Purpose, Space};
+use crate::store::kv::Kv as _;
+use crate::store::kv::fault::FaultKv;
+use crate::store::{Direction, KeyRange, Purpose, Space, StoreError, Tx};
 
 async fn dead_body(engine: &Engine, seed: u8) -> PayloadId {
     let id = keep(engine, &body(100_000, seed)).await;
@@ -121,7 +125,7 @@ async fn a_long_body_is_erased_in_several_steps() {
     let kept = keep(&engine, &body(100_000, 1)).await;
     let segment = world.pieces()[0].segment;
     let id = PayloadId(1_000_000);
-    let write = move |tx: &mut dyn crate::store::Tx| {
+    let write = move |tx: &mut dyn Tx| {
         for number in 0..40 {
             let piece = Piece { segment, offset: (1000 + number) * 4096, length: 1, frames: vec![0], seal: None };
             let extent = payload::ExtentRow { length: 1, payload: id };
@@ -181,4 +185,27 @@ async fn a_damaged_change_holds_up_the_feed_of_its_account_alone_and_is_tried_ag
     world.clock.advance(2 * RETRY_AFTER);
     engine.settle().await.unwrap();
     assert_eq!(world.rows.count(Space::Changes), 0);
+}
+
+#[tokio::test]
+async fn on_a_full_disk_bytes_are_given_back_though_no_row_can_be_written() {
+    let (mut world, kv) = (World::new(), FaultKv::new());
+    world.reserve_bytes = 4096;
+    let engine = world.open_with(kv.clone()).await;
+    dead_body(&engine, 1).await;
+    let at = world.clock.now();
+    let appointment = move |tx: &mut dyn Tx| {
+        release_target(tx, Target::list(ListId(7)))?;
+        Ok(rows::put(tx, Space::Due, due::key(at, DueKind::List, 8), &DueRow::default())?)
+    };
+    engine.write(Purpose::Free, appointment).await.unwrap();
+    assert!(world.allocated() >= 100_000);
+    let left = |space| kv.chunk(space, &KeyRange::all(), Direction::Forward, 9).unwrap().len();
+    kv.set_free_bytes(Some(0));
+    assert!(matches!(tick(&engine).await, Err(Error::Storage(StoreError::Full))));
+    assert!(world.allocated() < 8192, "{}", world.allocated());
+    assert_eq!((left(Space::Dead), left(Space::Due), left(Space::Extents)), (2, 1, 1));
+    kv.set_free_bytes(None);
+    engine.settle().await.unwrap();
+    assert_eq!((left(Space::Dead), left(Space::Due), left(Space::Extents)), (0, 0, 0));
 }

@@ -3,13 +3,10 @@ use std::path::Path;
 use bytes::Bytes;
 
 use super::*;
-use crate::access::PublicAccess;
 use crate::blob::removal::{self, Snapshots};
 use crate::blob::{OnBlob, Stored, container, object};
 use crate::clock::{HeldClock, Timestamp};
-use crate::encryption::DefaultScope;
 use crate::names::{AccountName, BlobAddress, BlobName, ContainerAddress, ContainerName};
-use crate::properties::Metadata;
 use crate::rows;
 use crate::rows::segment::{self, SegmentRow};
 
@@ -89,9 +86,7 @@ async fn live(engine: Engine, seed: usize) {
 async fn segments_come_and_go_under_uploads_and_readers_and_only_those_that_take_writes_remain() {
     let (store, directory) = (rows_in_memory(), tempfile::tempdir().unwrap());
     let engine = over(&store, directory.path()).await;
-    container::create(&engine, at(), Metadata::default(), PublicAccess::Private, DefaultScope::default())
-        .await
-        .unwrap();
+    container::create(&engine, at(), container::NewContainer::default()).await.unwrap();
     let lives: Vec<_> = (0..8).map(|seed| tokio::spawn(live(engine.clone(), seed))).collect();
     for life in lives {
         life.await.unwrap();
@@ -120,9 +115,7 @@ async fn a_sealed_segment_that_a_crash_left_empty_goes_at_the_next_start() {
 async fn a_lost_segment_does_not_keep_the_bodies_of_others_from_being_erased() {
     let (store, directory) = (rows_in_memory(), tempfile::tempdir().unwrap());
     let engine = over(&store, directory.path()).await;
-    container::create(&engine, at(), Metadata::default(), PublicAccess::Private, DefaultScope::default())
-        .await
-        .unwrap();
+    container::create(&engine, at(), container::NewContainer::default()).await.unwrap();
     put(&engine, "lost", vec![1; 100_000]).await;
     let file = std::fs::read_dir(directory.path().join("payload")).unwrap().next().unwrap().unwrap();
     put(&engine, "other", vec![2; 100_000]).await;

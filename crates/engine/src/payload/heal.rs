@@ -32,7 +32,7 @@ pub(super) async fn run(store: &Arc<dyn Store>, segments: &Segments, directory: 
             let id = segment::id(&key)?;
             known.push(id);
             match codec::decode::<SegmentRow>(Space::Segments, &key, &value)? {
-                SegmentRow::Active => ended.push((id, free_gaps(&*snapshot, segments, directory, id)?)),
+                SegmentRow::Active => ended.push((id, free_gaps(&*snapshot, segments, id)?)),
                 // The last of its bytes were forgotten, and then it was not removed any more.
                 SegmentRow::Sealed if !is_named(&*snapshot, id)? => ended.push((id, false)),
                 SegmentRow::Sealed => {}
@@ -40,14 +40,21 @@ pub(super) async fn run(store: &Arc<dyn Store>, segments: &Segments, directory: 
         }
     }
     for (id, used) in ended {
-        transact(&**store, Purpose::Free, move |tx| {
+        let sealed = transact(&**store, Purpose::Free, move |tx| {
             if used {
                 rows::put(tx, Space::Segments, segment::key(id), &SegmentRow::Sealed)
             } else {
                 tx.delete(Space::Segments, &segment::key(id))
             }
-        })
-        .await?;
+        });
+        match sealed.await {
+            // What could be read must be readable still. A start that finds more room does the rest.
+            Err(Error::Storage(StoreError::Full)) => {
+                tracing::warn!("the disk is nearly full: segments are sealed at a later start");
+                break;
+            }
+            sealed => sealed?,
+        }
         if !used {
             segments.unlink(id)?;
         }
@@ -56,14 +63,10 @@ pub(super) async fn run(store: &Arc<dyn Store>, segments: &Segments, directory: 
 }
 
 /// Punches every gap between the named bytes of a segment; answers whether any are named.
-fn free_gaps(view: &dyn View, segments: &Segments, directory: &Path, id: u64) -> Result<bool, StoreError> {
-    let path = directory.join(super::segments::file_name(id));
-    let size = match std::fs::metadata(&path) {
-        Ok(file) => file.len(),
-        // The row is written before the file is created.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
-        Err(error) => return Err(failed("a segment", error)),
-    };
+fn free_gaps(view: &dyn View, segments: &Segments, id: u64) -> Result<bool, StoreError> {
+    // The row is written before the file is created. A file that was lost has no gaps either, and others their bytes.
+    let Some(segment) = segments.find(id)? else { return is_named(view, id) };
+    let size = segment.file.metadata().map_err(|error| failed("a segment", error))?.len();
     let mut at = 0;
     let mut used = false;
     for pair in view.scan(Space::Extents, KeyRange::prefix(&payload::extent_prefix(id)), Direction::Forward) {
@@ -71,13 +74,13 @@ fn free_gaps(view: &dyn View, segments: &Segments, directory: &Path, id: u64) ->
         let offset = payload::extent_offset(&key)?;
         let extent: ExtentRow = codec::decode(Space::Extents, &key, &value)?;
         if offset > at {
-            segments.punch(&*segments.get(id)?, at, offset - at)?;
+            segments.punch(&segment, at, offset - at)?;
         }
         at = offset + u64::from(extent.length).next_multiple_of(super::segments::ALIGNMENT);
         used = true;
     }
-    if used && size > at {
-        segments.punch(&*segments.get(id)?, at, size - at)?;
+    if size > at {
+        segments.punch(&segment, at, size - at)?;
     }
     Ok(used)
 }

@@ -55,6 +55,13 @@ impl Place {
             Err(error) => Err(failed(&format!("segment {id:016x}"), error)),
         }
     }
+
+    /// Bytes that can still be written.
+    fn free_bytes(&self) -> Result<u64, StoreError> {
+        let Self::Directory(directory) = self else { return Ok(u64::MAX) };
+        let stat = rustix::fs::statvfs(directory).map_err(|error| failed("statvfs of the payload directory", error))?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
 }
 
 /// A segment that is open in this process.
@@ -77,7 +84,33 @@ pub(super) struct Reservation {
     pub(super) offset: u64,
     pub(super) length: u64,
     kept: AtomicBool,
+    promise: Promise,
     returns: mpsc::Sender<GivenUp>,
+}
+
+/// Bytes about to be written, which the file system still calls free. What is left of them when it is dropped never
+/// comes.
+#[derive(Debug)]
+struct Promise {
+    left: AtomicU64,
+    /// Those of all ranges.
+    all: Arc<AtomicU64>,
+}
+
+impl Promise {
+    /// So many of them are written. One range is written by one upload, one part after the other.
+    fn keep(&self, bytes: u64) {
+        let left = self.left.load(Ordering::Acquire);
+        let kept = left.min(bytes);
+        self.left.store(left - kept, Ordering::Release);
+        self.all.fetch_sub(kept, Ordering::AcqRel);
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        self.keep(u64::MAX);
+    }
 }
 
 /// A range that nobody writes and no row will name. It counts as pending until its hole is punched.
@@ -89,6 +122,11 @@ pub(super) struct GivenUp {
 }
 
 impl Reservation {
+    /// So many of its bytes are written.
+    pub(super) fn written(&self, bytes: u64) {
+        self.promise.keep(bytes);
+    }
+
     /// From here on rows own the range.
     pub(super) fn keep(&self) {
         self.kept.store(true, Ordering::Release);
@@ -118,6 +156,8 @@ pub(super) struct Segments {
     store: Arc<dyn Store>,
     segment_bytes: u64,
     reserve_bytes: u64,
+    /// Bytes of ranges given out that are not written yet.
+    promised: Arc<AtomicU64>,
     open: Mutex<HashMap<u64, Arc<Segment>>>,
     /// Those that take writes.
     active: Vec<tokio::sync::Mutex<Option<Arc<Segment>>>>,
@@ -142,6 +182,7 @@ impl Segments {
             store,
             segment_bytes,
             reserve_bytes,
+            promised: Arc::default(),
             open: Mutex::default(),
             active: (0..writers.max(1)).map(|_| tokio::sync::Mutex::default()).collect(),
             turn: AtomicUsize::new(0),
@@ -153,7 +194,7 @@ impl Segments {
 
     /// A range of at least `length` bytes in a segment that takes writes.
     pub(super) async fn reserve(&self, length: u64) -> Result<Arc<Reservation>, Error> {
-        self.check_space(length)?;
+        let promise = self.promise(self.place.free_bytes()?, length)?;
         let length = length.next_multiple_of(ALIGNMENT);
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.active.len();
         let Some(slot) = self.active.get(turn) else { return Err(Error::Busy) };
@@ -170,6 +211,7 @@ impl Segments {
                         offset,
                         length,
                         kept: AtomicBool::new(false),
+                        promise,
                         returns,
                     }));
                 }
@@ -181,12 +223,13 @@ impl Segments {
         }
     }
 
-    /// Refuses before the reserve is touched that commits and deletes need.
-    fn check_space(&self, length: u64) -> Result<(), Error> {
-        let Place::Directory(directory) = &self.place else { return Ok(()) };
-        let stat = rustix::fs::statvfs(directory).map_err(|error| failed("statvfs of the payload directory", error))?;
-        let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-        if free < self.reserve_bytes.saturating_add(length) { Err(StoreError::Full.into()) } else { Ok(()) }
+    /// Refuses before the reserve is touched that commits and deletes need. Uploads that go on at the same time count
+    /// with all that they may still write.
+    fn promise(&self, free: u64, length: u64) -> Result<Promise, StoreError> {
+        let others = self.promised.fetch_add(length, Ordering::AcqRel);
+        let promise = Promise { left: AtomicU64::new(length), all: Arc::clone(&self.promised) };
+        let needed = self.reserve_bytes.saturating_add(others).saturating_add(length);
+        if free < needed { Err(StoreError::Full) } else { Ok(promise) }
     }
 
     /// A new segment: its row first, so that healing knows of it whatever happens next.

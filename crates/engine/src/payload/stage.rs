@@ -209,7 +209,9 @@ impl Stage {
             let mut frame_bytes = at % FRAME_BYTES;
             parts.iter().for_each(|part| add_frames(&mut frames, &mut frame_bytes, part));
             let outcome = write_at(&reservation.segment.file, &parts, reservation.offset + u64::from(at));
-            outcome.map(|bytes| (digests, frames, tags, bytes))
+            let bytes = outcome?;
+            reservation.written(bytes as u64);
+            Ok::<_, StoreError>((digests, frames, tags, bytes))
         })
         .await
         .map_err(|error| Error::Storage(StoreError::Backend(format!("an upload died: {error}"))))?;
@@ -314,7 +316,7 @@ impl Staged {
     }
 
     /// Names the body in the store. From here on the rows own the space, whether or not anybody still waits for the
-    /// transaction. If the body fails after this, it must call [`Self::unkeep`]; `Engine::write_content` does.
+    /// transaction. If the body fails or panics after this, [`Self::unkeep`] must be called; `Engine::write_content` does.
     pub(crate) fn keep(&self, tx: &mut dyn Tx) -> Result<PayloadId, StoreError> {
         let id = PayloadId(tx.id());
         match &self.body {

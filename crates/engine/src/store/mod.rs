@@ -43,6 +43,10 @@ pub const VALUE_BYTES_MAX: usize = 16 * 1024;
 pub const TX_KEYS_MAX: usize = 10_000;
 /// Most bytes of keys and values that one transaction may write.
 pub const TX_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Keys after which a transaction is long: see [`Tx::is_long`].
+pub const TX_KEYS_AMPLE: usize = 2_000;
+/// Bytes after which a transaction is long.
+pub const TX_BYTES_AMPLE: usize = 1024 * 1024;
 
 /// A key and its value.
 pub type Pair = (Bytes, Bytes);
@@ -130,6 +134,10 @@ pub trait Tx: View {
 
     /// The position of this transaction in commit order, comparable with [`Store::horizon`].
     fn seq(&self) -> u64;
+
+    /// Whether it has written [`TX_KEYS_AMPLE`] keys or [`TX_BYTES_AMPLE`] bytes: work that can be done in several
+    /// transactions goes on in the next one. Names and tags may be long, so a count of rows alone is no bound.
+    fn is_long(&self) -> bool;
 }
 
 /// Keys between two bounds.

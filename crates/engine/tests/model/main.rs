@@ -20,10 +20,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use lazuli_engine::access::{AccessControl, PublicAccess};
+use lazuli_engine::access::AccessControl;
 use lazuli_engine::blob::Deletion;
 use lazuli_engine::blob::blocks::{self, BlockId};
-use lazuli_engine::blob::container::{self, ContainerView, ListContainers};
+use lazuli_engine::blob::container::{self, ContainerView, ListContainers, NewContainer};
 use lazuli_engine::blob::listing::{self, Entry, ListBlobs, Shown};
 use lazuli_engine::blob::object;
 use lazuli_engine::blob::removal;
@@ -207,13 +207,8 @@ impl Pair {
         let now = self.now();
         match deed {
             Deed::Create(name, mark) => {
-                let created = container::create(
-                    self.engine(),
-                    address(name),
-                    metadata(mark),
-                    PublicAccess::Private,
-                    lazuli_engine::encryption::DefaultScope::default(),
-                );
+                let new = NewContainer { metadata: metadata(mark), ..NewContainer::default() };
+                let created = container::create(self.engine(), address(name), new);
                 let got = answer(created.await);
                 let etag = self.version(&got);
                 assert_eq!(got.map(|_| ()), self.world.create(name, mark, etag));

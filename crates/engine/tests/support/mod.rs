@@ -6,18 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use lazuli_engine::access::PublicAccess;
 use lazuli_engine::blob::blocks::{self, BlockId, BlockSource};
 use lazuli_engine::blob::object::{self, BlobView};
 use lazuli_engine::blob::removal::{self, Deleted, Snapshots};
 use lazuli_engine::blob::{OnBlob, OnContainer, Stored, Written, container};
 use lazuli_engine::clock::{HeldClock, Timestamp};
 use lazuli_engine::condition::{Conditions, EtagSet};
-use lazuli_engine::encryption::DefaultScope;
 use lazuli_engine::lease::LeaseId;
 use lazuli_engine::names::{AccountName, BlobAddress, BlobName, ContainerAddress, ContainerName};
 use lazuli_engine::payload::Staged;
-use lazuli_engine::properties::Metadata;
 use lazuli_engine::range::RangeRequest;
 use lazuli_engine::{Engine, Error, Refusal};
 
@@ -35,7 +32,7 @@ pub async fn engine() -> (Engine, Arc<HeldClock>) {
 
 /// A private container with nothing stored beside it.
 pub async fn create(engine: &Engine, name: &str) -> Result<Written, Error> {
-    container::create(engine, at(name), Metadata::default(), PublicAccess::Private, DefaultScope::default()).await
+    container::create(engine, at(name), container::NewContainer::default()).await
 }
 
 pub fn at(container: &str) -> ContainerAddress {

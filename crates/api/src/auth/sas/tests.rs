@@ -3,9 +3,7 @@ use lazuli_engine::access::{AccessControl, AccessPolicy, PublicAccess};
 use lazuli_engine::blob::{OnContainer, container};
 use lazuli_engine::clock::HeldClock;
 use lazuli_engine::condition::Conditions;
-use lazuli_engine::encryption::DefaultScope;
 use lazuli_engine::names::KeyText;
-use lazuli_engine::properties::Metadata;
 use lazuli_engine::table::EntityKey;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -361,9 +359,7 @@ async fn deletions_need_what_they_delete() {
 async fn a_stored_policy_says_what_the_signature_leaves_out() {
     let engine = engine().await;
     let address = Signed::blob("mycontainer/b").target.container().unwrap();
-    container::create(&engine, address.clone(), Metadata(Vec::new()), PublicAccess::Private, DefaultScope::default())
-        .await
-        .unwrap();
+    container::create(&engine, address.clone(), container::NewContainer::default()).await.unwrap();
     let policy = |id: &str, start: Option<&str>, expiry: Option<&str>, permission: Option<&str>| {
         let own = |text: Option<&str>| text.map(str::to_owned);
         AccessPolicy { id: id.into(), start: own(start), expiry: own(expiry), permission: own(permission) }

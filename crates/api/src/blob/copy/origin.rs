@@ -167,7 +167,10 @@ pub(super) fn refused(error: Error) -> Problem {
 /// Refuses as [`open`].
 pub(super) async fn tags(call: &Call, place: &Place) -> Result<Tags, Problem> {
     match place {
-        Place::Own(on) => Ok(blob::tags::get(&call.engine, OnBlob::at(on.address.clone())).await.map_err(refused)?),
+        Place::Own(on) => {
+            let source = OnBlob { part: on.part, ..OnBlob::at(on.address.clone()) };
+            Ok(blob::tags::get(&call.engine, source).await.map_err(refused)?)
+        }
         Place::Remote(ask) => wire::tags::parse(&call.app.remote.tags(ask.clone()).await?),
     }
 }

@@ -1,11 +1,8 @@
 use super::*;
-use crate::access::PublicAccess;
 use crate::blob::blocks::{COMMITTED_BLOCKS_MAX, put_block};
 use crate::blob::{container, object};
 use crate::clock::HeldClock;
-use crate::encryption::DefaultScope;
 use crate::names::{AccountName, BlobAddress, BlobName, ContainerAddress, ContainerName};
-use crate::properties::Metadata;
 
 fn on() -> OnBlob {
     let container = ContainerAddress {
@@ -24,15 +21,7 @@ fn blob() -> Blob {
 async fn a_list_that_was_let_go_while_it_was_being_built_never_becomes_a_content() {
     let clock = Arc::new(HeldClock::at(Timestamp::from_unix_seconds(1_785_542_400)));
     let engine = Engine::memory(clock.clone()).await.unwrap();
-    container::create(
-        &engine,
-        on().address.container,
-        Metadata::default(),
-        PublicAccess::Private,
-        DefaultScope::default(),
-    )
-    .await
-    .unwrap();
+    container::create(&engine, on().address.container, container::NewContainer::default()).await.unwrap();
     let mut stage = engine.payloads().stage(false, None);
     stage.write("1".into()).await.unwrap();
     let id = BlockId(b"a".to_vec());

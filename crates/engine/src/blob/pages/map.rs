@@ -222,7 +222,8 @@ impl Writer {
     }
 }
 
-/// Erases of a dead epoch what no other one shows, at most about `count` rows looked at; answers whether more is left.
+/// Erases of a dead epoch what no other one shows, at most about `count` rows looked at and bodies given up; answers
+/// whether more is left.
 pub(in crate::blob) fn erase(tx: &mut dyn Tx, number: u64, count: usize) -> Result<bool, StoreError> {
     let Some(row) = rows::get::<EpochRow>(tx, Space::Epochs, &page::epoch_key(number))? else { return Ok(false) };
     let older = Neighbours::from(tx, row.older, |row| row.older)?;
@@ -282,7 +283,10 @@ fn unseen(
             covered |= newer.at(cell).is_some_and(|newer| epoch <= newer);
         } else if older.at(cell).is_none_or(|older| epoch > older) {
             if covered {
-                dead.push((key.clone(), page::decode_cell(&key, &value)?));
+                let row = page::decode_cell(&key, &value)?;
+                // Each of its bodies costs a write, as many as it has pages.
+                looked += row.runs.len();
+                dead.push((key.clone(), row));
             }
             // Whatever is older than the row that the newer epoch shows is hidden from it.
             covered = true;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::map::{self, Stop, Walk, Writer};
-use super::{CELLS_PER_TRANSACTION, ROWS_PER_TRANSACTION, cell, cleared_of, shown_runs, slots_of};
+use super::{
+    CELLS_PER_TRANSACTION, ROWS_PER_TRANSACTION, RUNS_PER_TRANSACTION, cell, cleared_of, shown_runs, slots_of,
+};
 use crate::blob::{OnBlob, state};
 use crate::clock::Timestamp;
 use crate::engine::Engine;
@@ -118,11 +120,16 @@ type Cells = Vec<(u64, Vec<PageRun>)>;
 /// The cells of an epoch from `first` to before `end`, as many as one transaction takes, and where to go on.
 fn some(view: &dyn View, map: u64, epoch: u64, first: u64, end: u64) -> Result<(Cells, Option<u64>), StoreError> {
     let mut walk = Walk::new(view, map, epoch, first, end, ROWS_PER_TRANSACTION);
-    let mut cells = Vec::new();
+    let (mut cells, mut runs) = (Cells::new(), 0);
     loop {
         match walk.next()? {
-            Stop::At(shown) if cells.len() == CELLS_PER_TRANSACTION => return Ok((cells, Some(shown.cell))),
-            Stop::At(shown) => cells.push((shown.cell, shown.row.runs)),
+            Stop::At(shown) if cells.len() == CELLS_PER_TRANSACTION || runs >= RUNS_PER_TRANSACTION => {
+                return Ok((cells, Some(shown.cell)));
+            }
+            Stop::At(shown) => {
+                runs += shown.row.runs.len();
+                cells.push((shown.cell, shown.row.runs));
+            }
             Stop::Paused(cell) => return Ok((cells, Some(cell))),
             Stop::End => return Ok((cells, None)),
         }

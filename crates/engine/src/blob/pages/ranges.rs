@@ -105,8 +105,8 @@ fn window(blob: &BlobRow, asked: PagesAsked) -> Result<Option<ByteRange>, Refusa
         Some(range) => range.within(blob.length)?,
         None => ByteRange { first: 0, length: blob.length },
     };
-    // A client may make up any number.
-    let start = asked.start.checked_next_multiple_of(PAGE_BYTES).unwrap_or(u64::MAX);
+    // Where to go on is what a client says: it may be beyond every blob.
+    let Some(start) = asked.start.checked_next_multiple_of(PAGE_BYTES) else { return Ok(None) };
     let first = (range.first / PAGE_BYTES * PAGE_BYTES).max(start);
     let end = (range.first + range.length).next_multiple_of(PAGE_BYTES);
     Ok((first < end).then(|| ByteRange { first, length: end - first }))

@@ -57,3 +57,27 @@ async fn a_segment_is_not_quiet_before_what_was_given_up_is_punched() {
     segments.sealed(id);
     assert!(!segments.takes_writes(id).await);
 }
+
+#[tokio::test]
+async fn uploads_that_go_on_at_the_same_time_cannot_use_up_the_reserve_together() {
+    let (segments, _returned) = segments();
+    let segments = Segments { reserve_bytes: 100_000, ..segments };
+    let free = 100_000 + 2 * 8192;
+    let [one, other] = [0; 2].map(|_| segments.promise(free, 8192).unwrap());
+    assert!(matches!(segments.promise(free, 1), Err(StoreError::Full)));
+    // What is written is not free any more.
+    one.keep(8000);
+    assert!(segments.promise(free - 8000, 1).is_err());
+    drop(one);
+    assert!(segments.promise(free - 8000, 193).is_err());
+    drop(segments.promise(free - 8000, 192).unwrap());
+    drop(other);
+    let promised = || segments.promised.load(Ordering::SeqCst);
+    assert_eq!(promised(), 0);
+    let reservation = segments.reserve(5000).await.unwrap();
+    assert_eq!(promised(), 5000);
+    reservation.written(4096);
+    assert_eq!(promised(), 904);
+    drop(reservation);
+    assert_eq!(promised(), 0, "an upload that was given up writes no more");
+}

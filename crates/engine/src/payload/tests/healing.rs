@@ -1,7 +1,10 @@
 use std::os::unix::fs::FileExt as _;
 
 use super::support::*;
-use crate::store::Space;
+use crate::error::Error;
+use crate::store::kv::Kv as _;
+use crate::store::kv::fault::FaultKv;
+use crate::store::{Direction, KeyRange, Space, StoreError};
 
 #[tokio::test]
 async fn healing_punches_what_no_row_names_keeps_the_rest_and_seals() {
@@ -50,4 +53,52 @@ async fn healing_removes_a_sealed_segment_whose_last_body_was_erased_before_the_
     world.open().await;
     assert_eq!((world.rows.count(Space::Segments), files(&world.payloads()).len()), (1, 1));
     assert!(!world.segment(99).exists());
+}
+
+#[tokio::test]
+async fn a_disk_too_full_to_seal_segments_does_not_keep_the_engine_from_opening() {
+    let (mut world, kv) = (World::new(), FaultKv::new());
+    let engine = world.open_with(kv.clone()).await;
+    let before = staged(&engine, &body(2 * MIB, 1), 100_000, None).await.unwrap();
+    let id = keep(&engine, &body(300_000, 2)).await;
+    drop(engine);
+    // It still holds its range: as after a crash, nothing was given back.
+    drop(before);
+    world.reserve_bytes = 4096;
+    kv.set_free_bytes(Some(0));
+    let segments = |kv: &FaultKv| kv.chunk(Space::Segments, &KeyRange::all(), Direction::Forward, 9).unwrap();
+    let before = segments(&kv);
+    let engine = world.open_with(kv.clone()).await;
+    assert_eq!(read_all(&engine, id).await.unwrap(), body(300_000, 2));
+    assert!(world.allocated() <= 320 * 1024, "the gaps are free all the same");
+    assert_eq!(segments(&kv), before);
+    drop(engine);
+    kv.set_free_bytes(None);
+    drop(world.open_with(kv.clone()).await);
+    assert!(segments(&kv).iter().all(|(_, row)| row[..] == [1, 1]), "all sealed");
+}
+
+#[tokio::test]
+async fn a_lost_segment_with_gaps_does_not_keep_the_engine_from_opening() {
+    let world = World::new();
+    let engine = world.open().await;
+    let mut bodies = Vec::new();
+    // More than there are segments that take writes: the first one's holds another.
+    for seed in 0..6 {
+        bodies.push(keep(&engine, &body(100_000, seed)).await);
+    }
+    let lost = world.pieces()[0].segment;
+    release(&engine, bodies[0]).await;
+    engine.settle().await.unwrap();
+    drop(engine);
+    std::fs::remove_file(world.segment(lost)).unwrap();
+    let engine = world.open().await;
+    let mut read = Vec::new();
+    for (id, seed) in bodies.iter().zip(0..).skip(1) {
+        match read_all(&engine, *id).await {
+            Ok(bytes) => read.push(bytes == body(100_000, seed)),
+            Err(error) => assert!(matches!(error, Error::Storage(StoreError::Backend(_))), "{error:?}"),
+        }
+    }
+    assert_eq!(read, [true; 4], "only what lay in the lost file is lost");
 }

@@ -105,7 +105,7 @@ impl World {
         let store = EmbeddedOptions {
             clock: Arc::clone(&self.clock) as _,
             overlay_bytes_max: 16 * MIB,
-            reserve_bytes: 0,
+            reserve_bytes: self.reserve_bytes,
             group_jobs_max: 16,
             on_poison: Arc::new(|_| {}),
             sync_probe: None,

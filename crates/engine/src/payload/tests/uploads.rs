@@ -57,6 +57,7 @@ async fn bytes_kept_by_a_transaction_that_then_fails_give_their_space_back() {
     let kept = keep(&engine, &body(300_000, 1)).await;
     refused_after_keep(&engine, || Refusal::BlobNotFound.into()).await;
     refused_after_keep(&engine, || StoreError::TooLarge { what: "a value", size: 2, bound: 1 }.into()).await;
+    refused_after_keep(&engine, || panic!("a body may have bugs")).await;
     engine.settle().await.unwrap();
     assert!(world.allocated() < 400_000);
     assert_eq!(read_all(&engine, kept).await.unwrap(), body(300_000, 1));

@@ -1,6 +1,6 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::clock::HeldClock;
 use crate::store::kv::Writes;
+use crate::store::kv::fault::FaultKv;
 use crate::store::kv::memory::MemoryKv;
 use crate::store::{Direction, KeyRange, Pair, Tx};
 
@@ -201,42 +202,15 @@ fn a_snapshot_beyond_the_bound_of_memory_is_too_old_and_never_wrong() {
     assert!(store.horizon() < 3, "the old one is still open, too old or not");
 }
 
-/// Syncs, after that of opening, wait until the sender says how they end; without it they panic.
-struct HeldSync {
-    kv: MemoryKv,
-    syncs: Mutex<u64>,
-    go: Mutex<Receiver<()>>,
-}
-
-impl Kv for HeldSync {
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        self.kv.get(space, key)
-    }
-    fn chunk(&self, space: Space, range: &KeyRange, way: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
-        self.kv.chunk(space, range, way, limit)
-    }
-    fn apply(&self, writes: &Writes) -> Result<(), StoreError> {
-        self.kv.apply(writes)
-    }
-    fn sync(&self) -> Result<(), StoreError> {
-        let nth = {
-            let mut syncs = self.syncs.lock();
-            *syncs += 1;
-            *syncs
-        };
-        if nth > 1 {
-            self.go.lock().recv().expect("the engine lost its disk");
-        }
-        Ok(())
-    }
-    fn free_bytes(&self) -> Result<Option<u64>, StoreError> {
-        Ok(None)
-    }
-}
-
-fn held(options: EmbeddedOptions) -> (std::sync::mpsc::Sender<()>, Embedded<HeldSync>) {
+/// A store whose syncs, after that of opening, wait until the sender lets them go; without it they panic.
+fn held(options: EmbeddedOptions) -> (std::sync::mpsc::Sender<()>, Embedded<FaultKv>) {
     let (sender, go) = channel();
-    let kv = HeldSync { kv: MemoryKv::default(), syncs: Mutex::new(0), go: Mutex::new(go) };
+    let (kv, go) = (FaultKv::new(), Mutex::new(go));
+    kv.on_sync(move |nth| {
+        if nth > 1 {
+            go.lock().recv().expect("the engine lost its disk");
+        }
+    });
     (sender, Embedded::open(kv, options).unwrap())
 }
 
@@ -337,9 +311,9 @@ fn ids_that_only_refusals_used_are_not_given_again() {
 }
 
 /// Waits until the committer syncs for the `nth` time: what is sent from then on is of a later group.
-fn await_sync(store: &Embedded<HeldSync>, nth: u64) {
+fn await_sync(store: &Embedded<FaultKv>, nth: u64) {
     let deadline = Instant::now() + Duration::from_secs(30);
-    while *store.kv().syncs.lock() < nth {
+    while store.kv().syncs() < nth {
         assert!(Instant::now() < deadline, "no sync");
         std::thread::yield_now();
     }

@@ -7,7 +7,8 @@ use super::scan::Scan;
 use crate::clock::Timestamp;
 use crate::store::kv::{Kv, Writes};
 use crate::store::{
-    Direction, KEY_BYTES_MAX, KeyRange, Pairs, Space, StoreError, TX_BYTES_MAX, TX_KEYS_MAX, Tx, VALUE_BYTES_MAX, View,
+    Direction, KEY_BYTES_MAX, KeyRange, Pairs, Space, StoreError, TX_BYTES_AMPLE, TX_BYTES_MAX, TX_KEYS_AMPLE,
+    TX_KEYS_MAX, Tx, VALUE_BYTES_MAX, View,
 };
 
 /// Reads the latest state, what earlier jobs of the group wrote, and what it wrote itself.
@@ -95,6 +96,10 @@ impl<K: Kv> Tx for Transaction<'_, K> {
 
     fn seq(&self) -> u64 {
         self.seq
+    }
+
+    fn is_long(&self) -> bool {
+        self.keys >= TX_KEYS_AMPLE || self.bytes >= TX_BYTES_AMPLE
     }
 }
 

@@ -1,5 +1,6 @@
 //! A disk that fails or loses power on demand. For tests of what lies above.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -41,6 +42,17 @@ struct Faults {
     sync: Option<u64>,
     apply: Option<u64>,
     power: Option<(u64, Unsynced)>,
+    on_sync: Option<OnSync>,
+}
+
+/// What happens during a sync.
+#[derive(Clone)]
+struct OnSync(Arc<dyn Fn(u64) + Send + Sync>);
+
+impl fmt::Debug for OnSync {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnSync(..)")
+    }
 }
 
 impl FaultKv {
@@ -62,6 +74,12 @@ impl FaultKv {
     /// Cuts the power during the `nth` sync, counted from 1. From then on every call fails.
     pub fn cut_power(&self, nth: u64, unsynced: Unsynced) {
         self.disk.lock().faults.power = Some((nth, unsynced));
+    }
+
+    /// Calls `during` in every sync before it does anything: with its number, counted from 1. It may wait; others read
+    /// meanwhile.
+    pub fn on_sync(&self, during: impl Fn(u64) + Send + Sync + 'static) {
+        self.disk.lock().faults.on_sync = Some(OnSync(Arc::new(during)));
     }
 
     /// Reports `bytes` as free; `None` for no bound.
@@ -134,13 +152,20 @@ impl Kv for FaultKv {
     }
 
     fn sync(&self) -> Result<(), StoreError> {
-        let mut disk = self.disk.lock();
-        if disk.dead {
-            return Err(power_is_off());
+        let (nth, during) = {
+            let mut disk = self.disk.lock();
+            if disk.dead {
+                return Err(power_is_off());
+            }
+            disk.syncs += 1;
+            (disk.syncs, disk.faults.on_sync.clone())
+        };
+        if let Some(OnSync(during)) = during {
+            during(nth);
         }
-        disk.syncs += 1;
-        if let Some((nth, unsynced)) = disk.faults.power
-            && nth == disk.syncs
+        let mut disk = self.disk.lock();
+        if let Some((at, unsynced)) = disk.faults.power
+            && nth == at
         {
             disk.dead = true;
             if unsynced == Unsynced::Kept {
@@ -148,7 +173,7 @@ impl Kv for FaultKv {
             }
             return Err(power_is_off());
         }
-        if disk.faults.sync == Some(disk.syncs) {
+        if disk.faults.sync == Some(nth) {
             return Err(StoreError::Backend("the disk failed a sync".to_owned()));
         }
         disk.settle()
