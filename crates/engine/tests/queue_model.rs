@@ -230,7 +230,7 @@ impl Pair {
         let (id, receipts) = self.receipts.get(pick.message % self.receipts.len().max(1))?;
         let receipt = *receipts.iter().rev().nth(pick.receipt).unwrap_or(&receipts[0]);
         let latest = receipts.last() == Some(&receipt);
-        Some((OnMessage { queue: address(queue), id: Some(*id), receipt }, latest))
+        Some((OnMessage { queue: address(queue), id: Some(*id), receipt: Some(receipt) }, latest))
     }
 
     fn queue(&mut self, name: Name) -> Result<&mut Queue, Refusal> {

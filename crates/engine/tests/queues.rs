@@ -84,7 +84,7 @@ impl Jobs {
 }
 
 fn on(id: MessageId, receipt: Receipt) -> OnMessage {
-    OnMessage { queue: at("jobs"), id: Some(id), receipt }
+    OnMessage { queue: at("jobs"), id: Some(id), receipt: Some(receipt) }
 }
 
 fn texts(taken: &[Taken]) -> Vec<&str> {
@@ -314,15 +314,17 @@ async fn an_id_that_is_no_message_of_this_queue_is_not_found() {
     let jobs = Jobs::new().await;
     queues::create(&jobs.engine, at("other"), Metadata::default()).await.unwrap();
     let put = jobs.put("one").await;
-    let nowhere = OnMessage { queue: at("jobs"), id: None, receipt: put.held.receipt };
-    let elsewhere = OnMessage { queue: at("other"), id: Some(put.id), receipt: put.held.receipt };
-    let absent = OnMessage { queue: at("absent"), id: Some(put.id), receipt: put.held.receipt };
+    let nowhere = OnMessage { queue: at("jobs"), id: None, receipt: Some(put.held.receipt) };
+    let elsewhere = OnMessage { queue: at("other"), id: Some(put.id), receipt: Some(put.held.receipt) };
+    let absent = OnMessage { queue: at("absent"), id: Some(put.id), receipt: Some(put.held.receipt) };
     assert_eq!(refusal(messages::delete(&jobs.engine, nowhere).await), Refusal::MessageNotFound);
     assert_eq!(refusal(messages::delete(&jobs.engine, elsewhere).await), Refusal::MessageNotFound);
     assert_eq!(refusal(messages::delete(&jobs.engine, absent).await), Refusal::QueueNotFound);
     let forged = Receipt { visible: put.held.receipt.visible, placed: put.held.receipt.placed.after(TICK) };
     assert_eq!(refusal(jobs.delete(put.id, forged).await), Refusal::ReceiptMismatch);
 }
+    let foreign = OnMessage { receipt: None, ..on(put.id, put.held.receipt) };
+    assert_eq!(refusal(messages::delete(&jobs.engine, foreign).await), Refusal::ReceiptMismatch);
 
 #[tokio::test]
 async fn clearing_and_deleting_make_messages_unreachable_at_once_and_leave_nothing() {

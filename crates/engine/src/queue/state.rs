@@ -33,9 +33,10 @@ pub(super) fn held(view: &dyn View, on: &OnMessage) -> Result<(Place, PlaceRow, 
     let message: Option<MessageRow> = rows::get(view, Space::Messages, &message::key(incarnation, id.number))?;
     let lives = |row: &MessageRow| MessageId::new(id.number, row.inserted) == id && row.expires > view.now();
     let message = message.filter(lives).ok_or(Refusal::MessageNotFound)?;
-    let place = Place { incarnation, visible: on.receipt.visible, number: id.number };
+    let receipt = on.receipt.ok_or(Refusal::ReceiptMismatch)?;
+    let place = Place { incarnation, visible: receipt.visible, number: id.number };
     let row: Option<PlaceRow> = rows::get(view, Space::Places, &place.key())?;
-    let row = row.filter(|row| row.placed == on.receipt.placed).ok_or(Refusal::ReceiptMismatch)?;
+    let row = row.filter(|row| row.placed == receipt.placed).ok_or(Refusal::ReceiptMismatch)?;
     Ok((place, row, message))
 }
 
