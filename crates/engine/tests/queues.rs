@@ -268,6 +268,7 @@ async fn a_message_lives_until_its_end_and_not_a_tick_longer() {
     assert_eq!(jobs.peek().await, ["short", "endless"]);
     jobs.advance(TICK);
     assert_eq!(jobs.peek().await, ["endless"]);
+    assert_eq!(jobs.count().await, 1, "what has expired does not count, removed or not");
     assert_eq!(refusal(jobs.delete(short.id, short.held.receipt).await), Refusal::MessageNotFound);
     assert_eq!(refusal(jobs.update(short.id, short.held.receipt, 0, None).await), Refusal::MessageNotFound);
     assert_eq!(texts(&jobs.take_many(32, 1).await), ["endless"]);
@@ -322,9 +323,9 @@ async fn an_id_that_is_no_message_of_this_queue_is_not_found() {
     assert_eq!(refusal(messages::delete(&jobs.engine, absent).await), Refusal::QueueNotFound);
     let forged = Receipt { visible: put.held.receipt.visible, placed: put.held.receipt.placed.after(TICK) };
     assert_eq!(refusal(jobs.delete(put.id, forged).await), Refusal::ReceiptMismatch);
-}
     let foreign = OnMessage { receipt: None, ..on(put.id, put.held.receipt) };
     assert_eq!(refusal(messages::delete(&jobs.engine, foreign).await), Refusal::ReceiptMismatch);
+}
 
 #[tokio::test]
 async fn clearing_and_deleting_make_messages_unreachable_at_once_and_leave_nothing() {
