@@ -270,7 +270,7 @@ fn others(queues: &Queues, queue: &Queue) -> Vec<Case> {
     let large = "v".repeat(8 * 1024);
     let (invalid, verb) = ("InvalidQueryParameterValue", "UnsupportedHttpVerb");
     let key = queues.request("POST", "?restype=service&comp=userdelegationkey");
-    let secondary = queues.client().request("DELETE", format!("/{ACCOUNT}-secondary/jobs"));
+    let secondary = |method, path| queues.client().request(method, format!("/{ACCOUNT}-secondary/{path}"));
     vec![
         ("marker", queues.list("&marker=%21%21"), 400, "InvalidMarker"),
         ("page of nothing", queues.list("&maxresults=0"), 400, "OutOfRangeQueryParameterValue"),
@@ -285,7 +285,8 @@ fn others(queues: &Queues, queue: &Queue) -> Vec<Case> {
         ("metadata without a name", set("x-ms-meta-", "v"), 400, "EmptyMetadataKey"),
         ("metadata too large", set("x-ms-meta-a", &large), 400, "MetadataTooLarge"),
         ("no credentials", queue.get("").unsigned(), 401, "NoAuthenticationInformation"),
-        ("write to the secondary", secondary, 403, "InsufficientAccountPermissions"),
+        ("write to the secondary", secondary("DELETE", "jobs"), 403, "InsufficientAccountPermissions"),
+        ("messages taken at the secondary", secondary("GET", "jobs/messages"), 403, "InsufficientAccountPermissions"),
         ("delegation key for the account's key", key, 403, "AuthenticationFailed"),
     ]
 }
