@@ -82,3 +82,20 @@ async fn a_stored_policy_says_what_a_signature_allows_until_it_is_withdrawn() {
     queue.request("PUT", "?comp=acl").await.expect(204);
     queue.put("x", "").with_sas(&sas()).await.refused(403, "AuthenticationFailed");
 }
+
+#[tokio::test]
+async fn what_ends_with_the_last_second_that_can_be_written_holds_until_then() {
+    const LAST: &str = "9999-12-31T23:59:59Z";
+    let lazuli = Lazuli::start().await;
+    let queue = lazuli.queues().queue("jobs").await;
+    let policies = format!(
+        "<SignedIdentifiers><SignedIdentifier><Id>workers</Id><AccessPolicy><Expiry>{LAST}</Expiry>\
+         <Permission>p</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>"
+    );
+    queue.request("PUT", "?comp=acl").body(policies).await.expect(204);
+    let sas = Sas::queue("jobs", "").with("se", "").with("st", "").with("si", "workers").query();
+    queue.get("").with_sas(&sas).await.expect(200);
+    for last in [LAST, "9999-12-31", "9999-12-31T23:59:59.9999999Z"] {
+        queue.put("x", "").with_sas(&Sas::queue("jobs", "a").with("se", last).query()).await.expect(201);
+    }
+}

@@ -9,6 +9,8 @@ use lazuli_tests::signed::Request;
 
 const ABSENT: &str = "00000000-0000-8000-84de-ef5fd48b0000";
 const RECEIPT: &str = "CN7vX9SLAAAAAAAAAAAAAQ";
+/// As the public service writes them.
+const FOREIGN: &str = "AgAAAAMAAAAAAAAAtHCwuiMv1gE=";
 
 /// What is wrong, the request, the status and the code.
 type Case = (&'static str, Request, u16, &'static str);
@@ -226,7 +228,9 @@ fn numbers(queue: &Queue, put: &Message) -> Vec<Case> {
         ("deleted with nonsense", queue.remove(id, "nonsense"), 400, invalid),
         ("deleted with another receipt", queue.remove(id, RECEIPT), 400, "PopReceiptMismatch"),
         ("updated with another receipt", queue.update(id, RECEIPT, 0, Some("lost")), 400, "PopReceiptMismatch"),
+        ("deleted with a receipt of another service", queue.remove(id, FOREIGN), 400, "PopReceiptMismatch"),
         ("unknown message", queue.remove(ABSENT, receipt), 404, "MessageNotFound"),
+        ("unknown message with such a receipt", queue.remove(ABSENT, FOREIGN), 404, "MessageNotFound"),
         ("no message's id", queue.remove("nonsense", receipt), 404, "MessageNotFound"),
         ("unknown message to update", queue.update(ABSENT, receipt, 0, None), 404, "MessageNotFound"),
         ("timeout is no number", queue.get("?timeout=soon"), 400, invalid),
@@ -267,7 +271,7 @@ fn others(queues: &Queues, queue: &Queue) -> Vec<Case> {
     let large = "v".repeat(8 * 1024);
     let (invalid, verb) = ("InvalidQueryParameterValue", "UnsupportedHttpVerb");
     let key = queues.request("POST", "?restype=service&comp=userdelegationkey");
-    let secondary = queues.client().request("DELETE", format!("/{ACCOUNT}-secondary/jobs"));
+    let secondary = |method, path| queues.client().request(method, format!("/{ACCOUNT}-secondary/{path}"));
     vec![
         ("marker", queues.list("&marker=%21%21"), 400, "InvalidMarker"),
         ("page of nothing", queues.list("&maxresults=0"), 400, "OutOfRangeQueryParameterValue"),
@@ -282,7 +286,8 @@ fn others(queues: &Queues, queue: &Queue) -> Vec<Case> {
         ("metadata without a name", set("x-ms-meta-", "v"), 400, "EmptyMetadataKey"),
         ("metadata too large", set("x-ms-meta-a", &large), 400, "MetadataTooLarge"),
         ("no credentials", queue.get("").unsigned(), 401, "NoAuthenticationInformation"),
-        ("write to the secondary", secondary, 403, "InsufficientAccountPermissions"),
+        ("write to the secondary", secondary("DELETE", "jobs"), 403, "InsufficientAccountPermissions"),
+        ("messages taken at the secondary", secondary("GET", "jobs/messages"), 403, "InsufficientAccountPermissions"),
         ("delegation key for the account's key", key, 403, "AuthenticationFailed"),
     ]
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, Stream, StreamExt};
-use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING};
+use http::{HeaderMap, Method};
 
 use crate::code::Code;
 use crate::error::Problem;
@@ -34,6 +34,17 @@ pub(crate) fn drained(chunks: Chunks, headers: &HeaderMap) -> Chunks {
     let announced = headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0");
     let sent = announced || headers.contains_key(TRANSFER_ENCODING);
     if sent && !headers.contains_key(EXPECT) { Drained(Some(chunks)).boxed() } else { chunks }
+}
+
+/// Sees to it that a request which has a body says where the body ends, also an empty one.
+///
+/// Refuses `MissingContentLengthHeader`.
+pub(crate) fn check_framing(method: &Method, fields: &Fields) -> Result<(), Problem> {
+    let framed = fields.has_header("content-length") || fields.has_header("transfer-encoding");
+    if matches!(*method, Method::PUT | Method::POST) && !framed {
+        return Err(Problem::new(Code::MissingContentLengthHeader));
+    }
+    Ok(())
 }
 
 /// What is not read yet; none at the end.

@@ -17,7 +17,7 @@ use crate::answer::Answer;
 use crate::auth::accounts::Accounts;
 use crate::auth::{self, Arrival, Asked, Peer};
 use crate::blob;
-use crate::body::{Chunks, Incoming, drained};
+use crate::body::{Chunks, Incoming, check_framing, drained};
 use crate::call::Call;
 use crate::code::Code;
 use crate::cors::Cors;
@@ -156,6 +156,9 @@ impl Routed {
         };
         let operation = route::find(routes(service), meant.as_ref().unwrap_or(&method), target.level(), &fields)?;
         stamp.operation = operation.name;
+        if inherited.is_none() {
+            check_framing(&method, &fields)?;
+        }
         Ok(Self { service, method, target, fields, version, operation, peer, chunks })
     }
 }

@@ -19,7 +19,7 @@ use lazuli_engine::blob::listing::{self, Entry, ListBlobs, Shown};
 use lazuli_engine::blob::pages::{self, SetPages};
 use lazuli_engine::blob::removal::{self, Snapshots};
 use lazuli_engine::blob::{OnBlob, Part, Requested, Stored, append, object, snapshot, tags, tiering};
-use lazuli_engine::clock::HeldClock;
+use lazuli_engine::clock::{HeldClock, TICKS_PER_SECOND};
 use lazuli_engine::names::{BlobAddress, BlobName};
 use lazuli_engine::policy::{AccountPolicy, Policies};
 use lazuli_engine::properties::{HttpProperties, Metadata};
@@ -285,7 +285,7 @@ async fn every_change_of_a_blob_has_its_record() {
         ("etag", &put.etag.to_string()),
         ("type", "text/plain"),
         ("kind", "BlockBlob"),
-        ("time", "2026-08-01T00:00:00.0000002Z"),
+        ("time", &format!("2026-08-01T00:00:00.{:07}Z", put.etag.committed().ticks() % TICKS_PER_SECOND)),
         ("previous", "{}"),
     ];
     for (name, value) in said {

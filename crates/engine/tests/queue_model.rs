@@ -230,7 +230,7 @@ impl Pair {
         let (id, receipts) = self.receipts.get(pick.message % self.receipts.len().max(1))?;
         let receipt = *receipts.iter().rev().nth(pick.receipt).unwrap_or(&receipts[0]);
         let latest = receipts.last() == Some(&receipt);
-        Some((OnMessage { queue: address(queue), id: Some(*id), receipt }, latest))
+        Some((OnMessage { queue: address(queue), id: Some(*id), receipt: Some(receipt) }, latest))
     }
 
     fn queue(&mut self, name: Name) -> Result<&mut Queue, Refusal> {
@@ -356,16 +356,20 @@ impl Pair {
         self.compare().await;
     }
 
-    /// Compares everything that is stored, after the engine has tidied up.
+    /// Compares everything that is stored, before and after the engine has tidied up.
     async fn compare(&mut self) {
-        self.engine().settle().await.unwrap();
-        let now = self.now();
-        for name in QUEUES {
-            let got = answer(queues::get(self.engine(), address(name)).await);
-            let got = got.map(|view| (view.messages, view.metadata));
-            let expected = self.queue(name).map(|queue| (queue.living(now).len() as u64, metadata(queue.mark)));
-            assert_eq!(got, expected, "{name}");
-            self.peek(name, usize::MAX).await;
+        for tidy in [false, true] {
+            if tidy {
+                self.engine().settle().await.unwrap();
+            }
+            let now = self.now();
+            for name in QUEUES {
+                let got = answer(queues::get(self.engine(), address(name)).await);
+                let got = got.map(|view| (view.messages, view.metadata));
+                let expected = self.queue(name).map(|queue| (queue.living(now).len() as u64, metadata(queue.mark)));
+                assert_eq!(got, expected, "{name}");
+                self.peek(name, usize::MAX).await;
+            }
         }
     }
 

@@ -84,7 +84,7 @@ impl Jobs {
 }
 
 fn on(id: MessageId, receipt: Receipt) -> OnMessage {
-    OnMessage { queue: at("jobs"), id: Some(id), receipt }
+    OnMessage { queue: at("jobs"), id: Some(id), receipt: Some(receipt) }
 }
 
 fn texts(taken: &[Taken]) -> Vec<&str> {
@@ -268,6 +268,7 @@ async fn a_message_lives_until_its_end_and_not_a_tick_longer() {
     assert_eq!(jobs.peek().await, ["short", "endless"]);
     jobs.advance(TICK);
     assert_eq!(jobs.peek().await, ["endless"]);
+    assert_eq!(jobs.count().await, 1, "what has expired does not count, removed or not");
     assert_eq!(refusal(jobs.delete(short.id, short.held.receipt).await), Refusal::MessageNotFound);
     assert_eq!(refusal(jobs.update(short.id, short.held.receipt, 0, None).await), Refusal::MessageNotFound);
     assert_eq!(texts(&jobs.take_many(32, 1).await), ["endless"]);
@@ -314,14 +315,16 @@ async fn an_id_that_is_no_message_of_this_queue_is_not_found() {
     let jobs = Jobs::new().await;
     queues::create(&jobs.engine, at("other"), Metadata::default()).await.unwrap();
     let put = jobs.put("one").await;
-    let nowhere = OnMessage { queue: at("jobs"), id: None, receipt: put.held.receipt };
-    let elsewhere = OnMessage { queue: at("other"), id: Some(put.id), receipt: put.held.receipt };
-    let absent = OnMessage { queue: at("absent"), id: Some(put.id), receipt: put.held.receipt };
+    let nowhere = OnMessage { queue: at("jobs"), id: None, receipt: Some(put.held.receipt) };
+    let elsewhere = OnMessage { queue: at("other"), id: Some(put.id), receipt: Some(put.held.receipt) };
+    let absent = OnMessage { queue: at("absent"), id: Some(put.id), receipt: Some(put.held.receipt) };
     assert_eq!(refusal(messages::delete(&jobs.engine, nowhere).await), Refusal::MessageNotFound);
     assert_eq!(refusal(messages::delete(&jobs.engine, elsewhere).await), Refusal::MessageNotFound);
     assert_eq!(refusal(messages::delete(&jobs.engine, absent).await), Refusal::QueueNotFound);
     let forged = Receipt { visible: put.held.receipt.visible, placed: put.held.receipt.placed.after(TICK) };
     assert_eq!(refusal(jobs.delete(put.id, forged).await), Refusal::ReceiptMismatch);
+    let foreign = OnMessage { receipt: None, ..on(put.id, put.held.receipt) };
+    assert_eq!(refusal(messages::delete(&jobs.engine, foreign).await), Refusal::ReceiptMismatch);
 }
 
 #[tokio::test]

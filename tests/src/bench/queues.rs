@@ -190,7 +190,7 @@ async fn consume(engine: Engine, queue: Option<QueueAddress>, delete: bool, end:
         let invisible = if delete { HOUR } else { Duration::ZERO };
         let taken = messages::take(&engine, queue.clone(), 1, invisible).await?.pop().ok_or("a queue ran dry")?;
         if delete {
-            let on = OnMessage { queue: queue.clone(), id: Some(taken.message.id), receipt: taken.held.receipt };
+            let on = OnMessage { queue: queue.clone(), id: Some(taken.message.id), receipt: Some(taken.held.receipt) };
             messages::delete(&engine, on).await?;
         }
         let now = Instant::now();

@@ -6,6 +6,7 @@ use lazuli_engine::queue::{NewMessage, OnMessage};
 use super::queues::done;
 use crate::answer::Answer;
 use crate::call::Call;
+use crate::code::Code;
 use crate::error::Problem;
 use crate::operation::{Body, Operation, Permission};
 use crate::route::Marker::{QueryIs, QueryIsNot};
@@ -51,6 +52,11 @@ static GET_MESSAGES: Operation = Operation {
 };
 
 async fn get_messages(call: Call) -> Result<Answer, Problem> {
+    // A GET, but no read: it hides what it answers from everybody else.
+    if call.target.secondary {
+        return Err(Problem::new(Code::InsufficientAccountPermissions)
+            .saying("Messages cannot be taken at the secondary endpoint. They can be peeked at."));
+    }
     let (limit, invisible) = (message::limit(&call.fields)?, message::invisible_when_taken(&call.fields)?);
     let taken = messages::take(&call.engine, call.target.queue()?, limit, invisible).await?;
     Ok(Answer::ok().header("cache-control", "no-cache").xml(message::taken(&taken)))

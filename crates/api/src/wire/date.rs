@@ -3,13 +3,20 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use jiff::tz::TimeZone;
+use jiff::SignedDuration;
+use jiff::civil::{DateTime, Time};
+use jiff::fmt::temporal::Pieces;
 use lazuli_engine::clock::{TICKS_PER_SECOND, Timestamp};
 
 /// 9999-12-31T23:59:59Z, the last second that either form can write.
 const LAST_SECOND: u64 = 253_402_300_799;
 /// Seconds between 0001-01-01 and 1970-01-01.
 const EPOCH_SECONDS: u64 = 62_135_596_800;
+/// Dates are reckoned from here, as civil ones: instants of the library end a day before the year 9999 does, whose last
+/// second clients write for what never ends, and so do the times that it adds.
+const MILLENNIUM: DateTime = DateTime::constant(2000, 1, 1, 0, 0, 0, 0);
+/// Seconds between 0001-01-01 and then.
+const MILLENNIUM_SECONDS: i64 = 63_082_281_600;
 
 /// `Sat, 01 Aug 2026 00:00:00 GMT`; the part of a second is cut.
 pub fn rfc1123(time: Timestamp) -> String {
@@ -31,21 +38,19 @@ pub fn instant(time: Timestamp) -> jiff::Timestamp {
 
 /// `2026-08-01T00:00:00.0000000Z`.
 pub fn iso8601(time: Timestamp) -> String {
-    let ticks = time.ticks();
-    let seconds = (ticks / TICKS_PER_SECOND).min(LAST_SECOND + EPOCH_SECONDS);
-    let unix = i64::try_from(seconds).unwrap_or(i64::MAX) - EPOCH_SECONDS.cast_signed();
-    // Every second of the years 1 to 9999 is in range.
-    let instant = jiff::Timestamp::from_second(unix).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-    format!("{}.{:07}Z", instant.strftime("%Y-%m-%dT%H:%M:%S"), ticks % TICKS_PER_SECOND)
+    let (seconds, part) = (time.ticks() / TICKS_PER_SECOND, time.ticks() % TICKS_PER_SECOND);
+    let since = i64::try_from(seconds).unwrap_or(i64::MAX) - MILLENNIUM_SECONDS;
+    let date = MILLENNIUM.saturating_add(SignedDuration::from_secs(since));
+    format!("{}.{part:07}Z", date.strftime("%Y-%m-%dT%H:%M:%S"))
 }
 
-/// Reads ISO 8601 with a time zone, or a date alone: midnight UTC. Digits beyond the seventh are cut.
+/// Reads ISO 8601, by default in UTC; a date alone is its midnight. Digits beyond the seventh are cut.
 pub fn parse_iso8601(text: &str) -> Option<Timestamp> {
-    let instant = match text.parse::<jiff::Timestamp>() {
-        Ok(instant) => instant,
-        Err(_) => text.parse::<jiff::civil::Date>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp(),
-    };
-    let ticks = instant.as_nanosecond().div_euclid(100) + i128::from(EPOCH_SECONDS) * i128::from(TICKS_PER_SECOND);
+    let pieces = Pieces::parse(text).ok()?;
+    let date = pieces.date().to_datetime(pieces.time().unwrap_or(Time::midnight()));
+    let ahead = pieces.to_numeric_offset().map_or(0, |offset| i64::from(offset.seconds()));
+    let since = date.duration_since(MILLENNIUM).as_nanos().div_euclid(100);
+    let ticks = since + i128::from(MILLENNIUM_SECONDS - ahead) * i128::from(TICKS_PER_SECOND);
     u64::try_from(ticks).ok().map(Timestamp::from_ticks)
 }
 
@@ -81,16 +86,22 @@ mod tests {
     fn iso_dates_have_seven_digits() {
         let august = Timestamp::from_unix_seconds(AUGUST);
         let tick = Timestamp::from_ticks(august.ticks() + 1_234_567);
+        let last = Timestamp::from_ticks(Timestamp::from_unix_seconds(LAST_SECOND + 1).ticks() - 1);
         assert_eq!(iso8601(august), "2026-08-01T00:00:00.0000000Z");
         assert_eq!(iso8601(tick), "2026-08-01T00:00:00.1234567Z");
         assert_eq!(iso8601(Timestamp::from_ticks(0)), "0001-01-01T00:00:00.0000000Z");
+        assert_eq!(iso8601(last), "9999-12-31T23:59:59.9999999Z");
         let cases = [
             ("2026-08-01T00:00:00.1234567Z", Some(tick)),
             ("2026-08-01T00:00:00.123456789Z", Some(tick)),
             ("2026-08-01T00:00:00Z", Some(august)),
             ("2026-08-01T00:00Z", Some(august)),
             ("2026-08-01T02:00:00+02:00", Some(august)),
+            ("2026-08-01T00:00:00", Some(august)),
             ("2026-08-01", Some(august)),
+            ("9999-12-31T23:59:59.9999999Z", Some(last)),
+            ("9999-12-31T23:59:59Z", Some(last.whole_second())),
+            ("9999-12-31", Some(Timestamp::from_unix_seconds(LAST_SECOND - 86_399))),
             ("2026-13-01T00:00:00Z", None),
             ("-000001-01-01T00:00:00Z", None),
             ("yesterday", None),

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use lazuli_engine::clock::Timestamp;
 use lazuli_engine::queue::{Held, MessageId, MessageView, Put, Receipt, Taken};
 
@@ -30,6 +30,10 @@ const ENDLESS: i64 = -1;
 const VISIBILITY: &str = "visibilitytimeout";
 const LIFETIME: &str = "messagettl";
 const RECEIPT: &str = "popreceipt";
+/// Bytes of a receipt: two instants.
+const RECEIPT_BYTES: usize = 16;
+/// Its letters in Base64.
+const RECEIPT_CHARS: usize = 22;
 
 /// The text of a message to put.
 ///
@@ -112,17 +116,28 @@ fn number(fields: &Fields, name: &str, least: i64, most: i64) -> Result<Option<i
     }
 }
 
-/// The receipt of a request.
+/// The receipt of a request; none for one that this service never gave, although it looks like one: that it is wrong, the
+/// message tells.
 ///
-/// Refuses `MissingRequiredQueryParameter`, and `InvalidQueryParameterValue` for one that was not made by this service.
-pub fn receipt(fields: &Fields) -> Result<Receipt, Problem> {
+/// Refuses `MissingRequiredQueryParameter`, and `InvalidQueryParameterValue` for what no receipt looks like.
+pub fn receipt(fields: &Fields) -> Result<Option<Receipt>, Problem> {
     let text = fields.query(RECEIPT)?;
-    let parts = URL_SAFE_NO_PAD.decode(text).ok().and_then(|bytes| {
+    let own = URL_SAFE_NO_PAD.decode(text).ok().and_then(|bytes| {
         let (visible, placed) = bytes.split_first_chunk()?;
-        Some((u64::from_be_bytes(*visible), u64::from_be_bytes(placed.try_into().ok()?)))
+        let (visible, placed) = (u64::from_be_bytes(*visible), u64::from_be_bytes(placed.try_into().ok()?));
+        Some(Receipt { visible: Timestamp::from_ticks(visible), placed: Timestamp::from_ticks(placed) })
     });
-    let (visible, placed) = parts.ok_or_else(|| Problem::query(RECEIPT, text, "It was not made by this service."))?;
-    Ok(Receipt { visible: Timestamp::from_ticks(visible), placed: Timestamp::from_ticks(placed) })
+    if own.is_none() && !looks_like_a_receipt(text) {
+        return Err(Problem::query(RECEIPT, text, "It is not a receipt."));
+    }
+    Ok(own)
+}
+
+/// Whether it could be one of ours that was altered, or one of another service: those are in Base64, too, and as long.
+fn looks_like_a_receipt(text: &str) -> bool {
+    let is_own = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    text.len() == RECEIPT_CHARS && text.bytes().all(is_own)
+        || STANDARD.decode(text).is_ok_and(|bytes| bytes.len() >= RECEIPT_BYTES)
 }
 
 /// The receipt as clients get it.
@@ -352,15 +367,20 @@ mod tests {
             format!("{head}{identity}{right}{tail}")
         );
         assert_eq!(shown(taken(&[])), "<?xml version=\"1.0\" encoding=\"utf-8\"?><QueueMessagesList />");
-        assert_eq!(receipt(&fields("popreceipt=CN7vX9SLAAAAAAAAAAAAAQ")), Ok(held.receipt));
+        assert_eq!(receipt(&fields("popreceipt=CN7vX9SLAAAAAAAAAAAAAQ")), Ok(Some(held.receipt)));
     }
 
     #[test]
-    fn a_receipt_is_one_of_ours() {
+    fn a_receipt_looks_like_one_and_may_be_a_foreign_one() {
         assert_eq!(receipt(&fields("")).unwrap_err().code, Code::MissingRequiredQueryParameter);
-        for text in ["x", "AAAA", "!!", "CN7vX9SLAAAAAAAAAAAAAQA", "AgAAAAMAAAAAAAAAtHCwuiMv1gE%3D"] {
+        for text in
+            ["x", "AAAA", "nonsense", "!!", "CN7vX9SLAAAAAAAAAAAAAQA", "CN7vX9SLAAAAAAAAAAAA!Q", "not-a-receipt"]
+        {
             let problem = receipt(&fields(&format!("popreceipt={text}"))).unwrap_err();
             assert_eq!(problem.code, Code::InvalidQueryParameterValue, "{text}");
+        }
+        for text in ["AgAAAAMAAAAAAAAAtHCwuiMv1gE%3D", "CN7vX9SLAAAAAAAAAAAAAR"] {
+            assert_eq!(receipt(&fields(&format!("popreceipt={text}"))), Ok(None), "{text}");
         }
     }
 
@@ -368,7 +388,7 @@ mod tests {
         #[test]
         fn receipts_come_back(visible: u64, placed: u64) {
             let given = Receipt { visible: Timestamp::from_ticks(visible), placed: Timestamp::from_ticks(placed) };
-            prop_assert_eq!(receipt(&fields(&format!("popreceipt={}", receipt_text(given)))), Ok(given));
+            prop_assert_eq!(receipt(&fields(&format!("popreceipt={}", receipt_text(given)))), Ok(Some(given)));
         }
 
         #[test]

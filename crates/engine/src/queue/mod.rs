@@ -79,8 +79,8 @@ pub struct OnMessage {
     pub queue: QueueAddress,
     /// The message; none for an id that no message can have.
     pub id: Option<MessageId>,
-    /// The latest receipt.
-    pub receipt: Receipt,
+    /// The latest receipt; none for one that this service never gave.
+    pub receipt: Option<Receipt>,
 }
 
 /// A message to put.

@@ -19,7 +19,7 @@ use crate::store::{Direction, KeyRange, Purpose, Space, View};
 /// A queue as a reader sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueView {
-    /// How many messages it holds, visible or not; some of them may have just expired.
+    /// How many messages it holds, visible or not; where very many have just expired, some of those among them.
     pub messages: u64,
     /// Stored access policies.
     pub policies: Vec<AccessPolicy>,

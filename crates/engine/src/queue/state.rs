@@ -17,6 +17,9 @@ use crate::rows::span::{self, Span, SpanRow};
 use crate::rows::tally::{self, TallyRow};
 use crate::store::{Direction, KeyRange, Space, StoreError, Tx, View};
 
+/// Expired messages that counting looks at.
+const EXPIRED_MAX: usize = 1024;
+
 /// The queue at `address`.
 ///
 /// Refuses [`Refusal::QueueNotFound`].
@@ -33,9 +36,10 @@ pub(super) fn held(view: &dyn View, on: &OnMessage) -> Result<(Place, PlaceRow, 
     let message: Option<MessageRow> = rows::get(view, Space::Messages, &message::key(incarnation, id.number))?;
     let lives = |row: &MessageRow| MessageId::new(id.number, row.inserted) == id && row.expires > view.now();
     let message = message.filter(lives).ok_or(Refusal::MessageNotFound)?;
-    let place = Place { incarnation, visible: on.receipt.visible, number: id.number };
+    let receipt = on.receipt.ok_or(Refusal::ReceiptMismatch)?;
+    let place = Place { incarnation, visible: receipt.visible, number: id.number };
     let row: Option<PlaceRow> = rows::get(view, Space::Places, &place.key())?;
-    let row = row.filter(|row| row.placed == on.receipt.placed).ok_or(Refusal::ReceiptMismatch)?;
+    let row = row.filter(|row| row.placed == receipt.placed).ok_or(Refusal::ReceiptMismatch)?;
     Ok((place, row, message))
 }
 
@@ -150,14 +154,29 @@ pub(super) fn count(
     }
 }
 
-/// How many messages the queue holds, those included that have just expired and wait to be removed.
+/// How many messages the queue holds that have not expired. Of those that wait to be removed a bounded number is looked
+/// at; the others count.
 pub(super) fn counted(view: &dyn View, incarnation: u64) -> Result<u64, StoreError> {
     let mut messages = 0_u64;
     for pair in view.scan(Space::Tallies, KeyRange::prefix(&queue::children(incarnation)), Direction::Forward) {
         let (key, value) = pair?;
         messages = messages.saturating_add(rows::codec::decode::<TallyRow>(Space::Tallies, &key, &value)?.messages);
     }
-    Ok(messages)
+    let mut expired = 0;
+    for pair in view.scan(Space::Due, due::up_to(view.now()), Direction::Forward).take(EXPIRED_MAX) {
+        let (key, value) = pair?;
+        expired += u64::from(is_of(incarnation, &key, &value));
+    }
+    Ok(messages.saturating_sub(expired))
+}
+
+/// Whether the appointment is that of a message of the queue. A damaged one, of whatever it may be, is not: it keeps
+/// nobody from counting.
+fn is_of(incarnation: u64, key: &[u8], value: &[u8]) -> bool {
+    matches!(due::parse(key), Ok((_, DueKind::Message, _)))
+        && rows::codec::decode::<DueRow>(Space::Due, key, value)
+            .and_then(|row| Place::parse(&row.key))
+            .is_ok_and(|place| place.incarnation == incarnation)
 }
 
 /// The message at `place`, whole; none if it has gone since the place was looked up.

@@ -139,7 +139,7 @@ async fn an_appointment_that_was_moved_or_called_off_meanwhile_removes_nothing()
     let (world, engine) = idle().await;
     let lives = put(&engine, "moved", Some(60 * SECOND)).await;
     let gone = put(&engine, "deleted", Some(60 * SECOND)).await;
-    let on = |put: Put, receipt| OnMessage { queue: at("jobs"), id: Some(put.id), receipt };
+    let on = |put: Put, receipt| OnMessage { queue: at("jobs"), id: Some(put.id), receipt: Some(receipt) };
     messages::delete(&engine, on(gone, gone.held.receipt)).await.unwrap();
     let expire = |put: Put| {
         let (at, number) = (put.expires, put.id.number);

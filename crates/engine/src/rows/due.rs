@@ -1,10 +1,12 @@
 //! `due`: instant, kind, id -> [`DueRow`]: what the clockwork looks at when the instant has come.
 
+use std::ops::Bound;
+
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::rows::codec::{KeyReader, KeyWriter, Row, numbered};
-use crate::store::{Space, StoreError};
+use crate::store::{KeyRange, Space, StoreError};
 
 numbered! {
     /// What is looked at. The numbers are on disk and never reused.
@@ -47,6 +49,12 @@ pub fn key(at: Timestamp, kind: DueKind, id: u64) -> Vec<u8> {
     KeyWriter::new().u64(at.ticks()).u8(kind as u8).u64(id).finish()
 }
 
+/// The keys of the appointments whose instant has come at `now`.
+pub fn up_to(now: Timestamp) -> KeyRange {
+    let end = KeyWriter::new().u64(now.ticks().saturating_add(1)).finish();
+    KeyRange { start: Bound::Unbounded, end: Bound::Excluded(end) }
+}
+
 /// The appointment in `key`.
 pub fn parse(key: &[u8]) -> Result<(Timestamp, DueKind, u64), StoreError> {
     let mut reader = KeyReader::new(Space::Due, key);
@@ -81,6 +89,14 @@ mod tests {
             assert_eq!(parse(&key(at, kind, 3)).unwrap(), (at, kind, 3));
         }
         assert_eq!(encode(&DueRow { key: vec![9] }).unwrap(), [1, 1, 9]);
+    }
+
+    #[test]
+    fn what_has_come_ends_with_the_instant_itself() {
+        for (ticks, come) in [(0, true), (6, true), (7, true), (8, false), (u64::MAX, false)] {
+            let key = key(Timestamp::from_ticks(ticks), DueKind::Expiry, u64::MAX);
+            assert_eq!(up_to(Timestamp::from_ticks(7)).contains(&key), come, "{ticks}");
+        }
     }
 
     #[test]

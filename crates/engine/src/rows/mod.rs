@@ -7,7 +7,6 @@
 //! meta        what                           -> format, sequence, last commit time, last id
 //! services    account, service               -> Service { logging, metrics, cors, version, retention, website }
 //! identities  tenant, object                 -> Identity { principals }
-//! containers  account, container             -> Container { incarnation, etag, lease, access, metadata }
 //! containers  account, container             -> Container { incarnation, etag, lease, access, metadata, protections }
 //! deleted-containers  account, name, instant -> DeletedContainer { the same, until when }
 //! blobs       incarnation, blob              -> Blob { etag, length, properties, lease, content }

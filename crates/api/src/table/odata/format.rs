@@ -125,16 +125,13 @@ pub struct Echo {
 }
 
 impl Echo {
-    /// Reads `Prefer`, and what [`Metadata::asked`] reads if the answer is to have a document.
+    /// Reads `Prefer`, of which what is not known is passed over, and what [`Metadata::asked`] reads if the answer is to
+    /// have a document. <https://www.rfc-editor.org/rfc/rfc7240#section-2>
     ///
     /// Refuses `InvalidHeaderValue`, and as [`Metadata::asked`].
     pub fn asked(fields: &Fields, version: Version) -> Result<Self, Problem> {
-        let preference = match fields.header_opt("prefer")? {
-            None => None,
-            Some(text) if text.eq_ignore_ascii_case(WITHOUT) => Some(WITHOUT),
-            Some(text) if text.eq_ignore_ascii_case(WITH) => Some(WITH),
-            Some(text) => return Err(Problem::header("Prefer", text)),
-        };
+        let known = |text: &str| [WITHOUT, WITH].into_iter().find(|known| text.trim().eq_ignore_ascii_case(known));
+        let preference = fields.header_opt("prefer")?.unwrap_or_default().split(',').find_map(known);
         let wanted = preference != Some(WITHOUT);
         let metadata = wanted.then(|| Metadata::asked(fields, version)).transpose()?;
         Ok(Self { preference, metadata })
@@ -208,7 +205,8 @@ mod tests {
             ("", Ok((None, true))),
             ("return-content", Ok((Some(WITH), true))),
             ("Return-No-Content", Ok((Some(WITHOUT), false))),
-            ("respond-async", Err(Code::InvalidHeaderValue)),
+            ("respond-async", Ok((None, true))),
+            ("respond-async, return-no-content", Ok((Some(WITHOUT), false))),
         ];
         for (prefer, expected) in cases {
             let echo = Echo::asked(&fields("prefer", prefer, ""), Version::NEWEST);
