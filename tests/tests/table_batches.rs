@@ -168,6 +168,8 @@ async fn a_query_may_come_alone_in_a_batch() {
     };
     let answer = batch("Jobs(PartitionKey='p',RowKey='r')").await.expect(202);
     assert_eq!(statuses(&answer), [200]);
+    let context = format!("\"http://{}/{ACCOUNT}/$metadata#Jobs/@Element\"", tables.client().address());
+    assert!(answer.text().contains(&context), "{}", answer.text());
     assert!(answer.text().contains("\"a\":5}") && answer.text().contains("\r\nETag: W/"), "{}", answer.text());
     let absent = batch("Jobs(PartitionKey='p',RowKey='x')").await.expect(202);
     assert_eq!(statuses(&absent), [404]);

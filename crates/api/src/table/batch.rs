@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
+use http::header::HOST;
 use http::{HeaderMap, Method};
 use lazuli_engine::table::entities;
 use uuid::Uuid;
@@ -79,7 +80,7 @@ enum Batch<'a> {
     /// Writes, all or none of which are to be done.
     Changes(Vec<Piece<'a>>),
     /// A read.
-    Query(Piece<'a>),
+    Query(Box<Piece<'a>>),
 }
 
 /// A part and the request in it.
@@ -97,7 +98,7 @@ impl<'a> Batch<'a> {
         let part = part.ok_or_else(consists).map_err(refused(0))?;
         let kind = part.header("content-type").unwrap_or_default();
         if !kind.trim_start().get(..10).is_some_and(|kind| kind.eq_ignore_ascii_case("multipart/")) {
-            return Piece::read(call, part).map(Self::Query).map_err(refused(0));
+            return Piece::read(call, part).map(|query| Self::Query(Box::new(query))).map_err(refused(0));
         }
         let malformed = |_| invalid("The Content-Type of the set of changes is not multipart/mixed with a boundary.");
         let boundary = multipart::boundary(kind).map_err(malformed).map_err(refused(0))?;
@@ -242,13 +243,17 @@ struct Routed {
 /// It came by the way of the batch and has no credentials of its own: those of the batch must allow what it asks for.
 fn routed(call: &Call, request: &PartRequest) -> Result<Routed, Problem> {
     let PartRequest { method, raw_path, raw_query, headers, case, .. } = request;
-    let fields = Fields::parse(headers.clone(), raw_query.as_deref(), case.clone())?;
+    let mut headers = headers.clone();
+    if let Some(host) = call.fields.headers().get(HOST) {
+        headers.insert(HOST, host.clone());
+    }
+    let fields = Fields::parse(headers, raw_query.as_deref(), case.clone())?;
     let host = if call.target.path_style { None } else { call.fields.header_opt("host")? };
     let target = Target::parse(Service::Table, host, raw_path, &fields)?;
     if target.account != call.target.account {
         return Err(invalid("The parts of a batch are all of its account."));
     }
-    let operation = route::find(super::ROUTES, &method::meant(method, headers)?, target.level(), &fields)?;
+    let operation = route::find(super::ROUTES, &method::meant(method, fields.headers())?, target.level(), &fields)?;
     if !matches!(target.level(), Level::Table | Level::Entity) {
         return Err(invalid("A batch is of entities."));
     }
