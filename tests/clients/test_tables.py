@@ -241,8 +241,9 @@ def test_tables_are_created_listed_and_deleted(tables):
     with pytest.raises(ResourceNotFoundError) as raised:
         tables.get_table_client(names[0]).create_entity(entity("r"))
     assert code(raised.value) == "TableNotFound"
-    with pytest.raises(ValueError):
-        tables.create_table("a-b")
+    for wrong in ["a-b", "ab", "a" * 64]:
+        with pytest.raises(ValueError, match="Storage table names"):
+            tables.create_table(wrong)
 
 
 def test_signatures_and_stored_policies_allow_what_they_say(server, tables, table):
@@ -276,6 +277,8 @@ def test_signatures_and_stored_policies_allow_what_they_say(server, tables, tabl
     with client(policy_id="readers") as reader:
         assert reader.get_entity("a", "0")["RowKey"] == "0"
         refused(403, "AuthorizationPermissionMismatch", reader.create_entity, entity("9"))
+    with pytest.raises(ValueError, match="Too many access policies"):
+        table.set_table_access_policy({f"policy{number}": policy for number in range(6)})
     table.set_table_access_policy({})
     with client(policy_id="readers") as reader:
         refused(403, "AuthenticationFailed", reader.get_entity, "a", "0")

@@ -87,9 +87,14 @@ impl Sas {
         let bound: &[&str] = if self.get("sv") >= "2025-07-05" { &["skdutid", "sduoid"] } else { &[] };
         let names = |names: &[&str]| names.iter().map(|name| self.get(name).to_owned()).collect::<Vec<_>>();
         let before = [names(&["sp", "st", "se"]), vec![resource]].concat();
-        let key = ["skoid", "sktid", "skt", "ske", "sks", "skv", "saoid", "suoid", "scid"];
-        let after = ["sip", "spr", "sv", "sr", "", "ses", "rscc", "rscd", "rsce", "rscl", "rsct"];
-        let text = [before, names(&key), names(bound), names(&after)].concat().join("\n");
+        let key = ["skoid", "sktid", "skt", "ske", "sks", "skv"];
+        let (others, after): (&[&str], &[&str]) = if self.get("tn").is_empty() {
+            let after = &["sip", "spr", "sv", "sr", "", "ses", "rscc", "rscd", "rsce", "rscl", "rsct"];
+            (&["saoid", "suoid", "scid"], after)
+        } else {
+            (&[], &["sip", "spr", "sv", "spk", "srk", "epk", "erk"])
+        };
+        let text = [before, names(&key), names(others), names(bound), names(after)].concat().join("\n");
         let credentials = Credentials::new(ACCOUNT, &element("Value")).expect("the key is one");
         self.encoded(&credentials.sign(&text))
     }

@@ -75,12 +75,16 @@ async fn a_full_disk_refuses_writes_and_nothing_else() {
     let disk = SmallDisk::new();
     let mut server = disk.start().ready().await;
     let container = server.service().container("full").await;
+    let table = server.tables().table("Full").await;
     let count = fill(&container, BLOB_BYTES).await;
     assert!(count > 4, "only {count} blobs fit");
     for smaller in [64 * 1024, 8 * 1024, 1024] {
         fill(&container, smaller).await;
     }
     container.blob("staged").put_block("id", "x").await.refused(507, "InsufficientStorage");
+    // No part of a batch is to blame.
+    let batch = server.tables().batch(&[table.entity("p", "r").part("PUT", "", "{}")]);
+    batch.await.refused(507, "InsufficientStorage");
     check(&container, 0..count).await;
     container.blob(&format!("{BLOB_BYTES}/{count}")).get().await.refused(404, "BlobNotFound");
     for number in 0..count / 2 {

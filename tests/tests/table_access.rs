@@ -4,6 +4,7 @@
 #![expect(clippy::panic, reason = "a test that cannot go on fails loudly")]
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use lazuli_api::auth::accounts::Accounts;
 use lazuli_api::auth::bearer::Issuer;
@@ -11,6 +12,7 @@ use lazuli_api::auth::bearer::roles::{Assignment, Role};
 use lazuli_api::route::{Marker, Route, Selector, Verb};
 use lazuli_api::table::ROUTES;
 use lazuli_api::target::{Level, Service};
+use lazuli_api::wire::date;
 use lazuli_engine::clock::Clock as _;
 use lazuli_tests::client::{ACCOUNT, Credentials, KEY};
 use lazuli_tests::harness::Lazuli;
@@ -305,4 +307,63 @@ async fn roles_are_for_all_tables_or_for_one_also_in_batches() {
         let refused = batch(table, token).await.expect(202).text();
         assert!(refused.contains("HTTP/1.1 403") && refused.contains("AuthorizationPermissionMismatch"), "{refused}");
     }
+}
+
+#[tokio::test]
+async fn what_an_identity_signs_for_a_table_allows_what_the_identity_may() {
+    const BOB: &str = "33333333-3333-3333-3333-333333333333";
+    let of = |role| Assignment { principal: Some(BOB.into()), ..Assignment::everybody(role) };
+    let one_table = Assignment { resource: Some("people".into()), ..of(Role::Contributor) };
+    let issuer = Issuer::form_only().over_plain_http().with_tenant(TENANT);
+    let issuer = issuer.with_assignment(one_table).with_assignment(of(Role::Delegator));
+    let accounts = Accounts::default().with(ACCOUNT, &[KEY]).expect("the published account is one");
+    let lazuli = Lazuli::start_admitting(accounts.trusting(issuer)).await;
+    let table = people(&lazuli).await;
+    let other = lazuli.tables().table("Other").await;
+
+    let bob = token(BOB, &[], lazuli.clock.now().unix_seconds());
+    let expiry = date::iso8601(lazuli.clock.now().after(Duration::from_secs(60 * 60)));
+    let ask = |version: &str| {
+        let request = lazuli.tables().request("POST", "/?restype=service&comp=userdelegationkey");
+        request.header("x-ms-version", version).body(format!("<KeyInfo><Expiry>{expiry}</Expiry></KeyInfo>"))
+    };
+    ask("2025-07-05").await.refused(403, "AuthenticationFailed");
+    ask("2025-05-05").with_token(&bob).await.refused(400, "InvalidHeaderValue");
+    let key = ask("2025-07-05").with_token(&bob).await.expect(200).text();
+    let element = |name: &str| {
+        let rest = key.split_once(&format!("<{name}>")).and_then(|(_, rest)| rest.split_once("</"));
+        rest.map(|(text, _)| text.to_owned()).unwrap_or_default()
+    };
+    assert_eq!(element("SignedService"), "t");
+    let sas = |name: &str| Sas::table(name, "raud").with("sv", "2025-07-05");
+    let whole = sas("People").delegated(element);
+    let part = sas("People").with("spk", "p").with("epk", "p").with("erk", "r").delegated(element);
+
+    let batch = |partition: &str, sas: &str| {
+        let put = table.entity(partition, "r").part("PUT", "", "{}");
+        lazuli.tables().batch(&[put]).with_sas(sas)
+    };
+    for sas in [&whole, &part] {
+        table.entity("p", "r").get().with_sas(sas).await.expect(200);
+        table.entity("p", "r").put("{}").with_sas(sas).await.expect(204);
+        assert!(batch("p", sas).await.expect(202).text().contains("HTTP/1.1 204"));
+        lazuli.tables().list("").with_sas(sas).await.refused(403, "AuthorizationFailure");
+        other.query("").with_sas(sas).await.refused(403, "AuthenticationFailed");
+    }
+    table.entity("q", "r").put("{}").with_sas(&whole).await.expect(204);
+    assert_eq!(column(&table.query("").with_sas(&part).await.expect(200), "PartitionKey"), ["p"]);
+    table.entity("q", "r").put("{}").with_sas(&part).await.refused(403, "AuthorizationFailure");
+    assert!(batch("q", &part).await.expect(202).text().contains("\"AuthorizationFailure\""));
+
+    // Bob may do nothing in the other table, and neither may who has his signature.
+    let elsewhere = sas("Other").delegated(element);
+    other.query("").with_sas(&elsewhere).await.refused(403, "AuthorizationPermissionMismatch");
+    let put = other.entity("p", "r").part("PUT", "", "{}");
+    let refused = lazuli.tables().batch(&[put]).with_sas(&elsewhere).await.expect(202).text();
+    assert!(refused.contains("HTTP/1.1 403") && refused.contains("AuthorizationPermissionMismatch"), "{refused}");
+    let early = sas("People").with("sv", "2024-11-04").delegated(element);
+    table.query("").with_sas(&early).await.refused(403, "AuthenticationFailed");
+    table.query("").with_sas(&whole.replace("skoid=33", "skoid=34")).await.refused(403, "AuthenticationFailed");
+    lazuli.clock.advance(Duration::from_secs(61 * 60));
+    table.query("").with_sas(&whole).await.refused(403, "AuthenticationFailed");
 }

@@ -168,6 +168,8 @@ async fn a_query_may_come_alone_in_a_batch() {
     };
     let answer = batch("Jobs(PartitionKey='p',RowKey='r')").await.expect(202);
     assert_eq!(statuses(&answer), [200]);
+    let context = format!("\"http://{}/{ACCOUNT}/$metadata#Jobs/@Element\"", tables.client().address());
+    assert!(answer.text().contains(&context), "{}", answer.text());
     assert!(answer.text().contains("\"a\":5}") && answer.text().contains("\r\nETag: W/"), "{}", answer.text());
     let absent = batch("Jobs(PartitionKey='p',RowKey='x')").await.expect(202);
     assert_eq!(statuses(&absent), [404]);
@@ -178,26 +180,60 @@ async fn a_query_may_come_alone_in_a_batch() {
 }
 
 #[tokio::test]
-async fn what_is_no_batch_is_refused_as_a_whole() {
+async fn what_is_no_batch_is_refused() {
     let lazuli = Lazuli::start().await;
     let tables = lazuli.tables();
-    tables.table("Jobs").await;
-    let whole = lazuli_tests::tables::batch(&[insert("Jobs", "r")]);
+    let table = tables.table("Jobs").await;
+    let whole = lazuli_tests::tables::batch(&[insert("Jobs", "r"), insert("Jobs", "s")]);
     let sent = |body: &str| tables.batch(&[]).body(body.to_owned());
     sent(&whole).header("content-type", "application/json").await.refused(400, "InvalidHeaderValue");
     sent(&whole).header("content-type", "multipart/mixed").await.refused(400, "InvalidHeaderValue");
-    sent("").await.refused(400, "InvalidInput");
-    sent("--batch_1--\r\n").await.refused(400, "InvalidInput");
-    sent(&whole.replace("--batch_1--", "")).await.refused(400, "InvalidInput");
-    sent(&whole.replace("--changeset_1--", "")).await.refused(400, "InvalidInput");
-    sent(&whole.replace("application/http", "text/plain")).await.refused(400, "InvalidInput");
-    sent(&whole.replace("HTTP/1.1", "")).await.refused(400, "InvalidInput");
-    sent(&whole.replace("; boundary=changeset_1", "")).await.refused(400, "InvalidHeaderValue");
-    let twice = whole.replace("--batch_1--", "--batch_1\r\nContent-Type: application/http\r\n\r\n\r\n--batch_1--");
-    sent(&twice).await.refused(400, "InvalidInput");
+    let second = |from: &str, to: &str| {
+        let (before, after) = whole.rsplit_once(from).unwrap_or_default();
+        format!("{before}{to}{after}")
+    };
+    let cases = [
+        (String::new(), "0:"),
+        ("--batch_1--\r\n".to_owned(), "0:"),
+        (whole.replace("--batch_1--", ""), "0:"),
+        (whole.replace("--changeset_1--", ""), "0:"),
+        (whole.replace("; boundary=changeset_1", ""), "0:"),
+        (second("--batch_1--", "--batch_1\r\nContent-Type: application/http\r\n\r\n\r\n--batch_1--"), "0:"),
+        (whole.replace("application/http", "text/plain"), "0:"),
+        (second("application/http", "text/plain"), "1:"),
+        (second("HTTP/1.1", ""), "1:"),
+        (second("http://", "ftp://"), "1:"),
+    ];
+    for (body, message) in cases {
+        refused(&sent(&body).await, 400, "InvalidInput", message);
+    }
+    assert!(!exists(&table, "r").await && !exists(&table, "s").await);
     tables.request("GET", "/$batch").await.refused(405, "UnsupportedHttpVerb");
-    // Lines may end in the way of other systems.
-    assert_eq!(statuses(&sent(&whole.replace('\r', "")).await.expect(202)), [201]);
+}
+
+#[tokio::test]
+async fn a_batch_may_be_written_in_other_ways() {
+    let lazuli = Lazuli::start().await;
+    let tables = lazuli.tables();
+    let table = tables.table("Jobs").await;
+    let root = format!("http://127.0.0.1/{ACCOUNT}/");
+    let whole =
+        |row: &str| lazuli_tests::tables::batch(&[insert("Jobs", row), table.entity("p", "x").part("PUT", "", "{}")]);
+    let quoted = whole("quoted").replace("boundary=changeset_1", "charset=utf-8; Boundary=\"changeset_1\"");
+    let ways = [
+        ("lines", whole("lines").replace('\r', "")),
+        ("path", whole("path").replace(&root, &format!("/{ACCOUNT}/"))),
+        ("relative", whole("relative").replace(&root, "")),
+        ("quoted", quoted),
+        ("around", format!("before\r\n{}after\r\n", whole("around"))),
+    ];
+    for (row, body) in ways {
+        let sent = tables.batch(&[]).body(body.clone()).await.expect(202);
+        assert_eq!(statuses(&sent), [201, 204], "{body}");
+        assert!(exists(&table, row).await, "{body}");
+    }
+    let quoted = tables.batch(&[]).body(whole("last")).header("content-type", "multipart/mixed; boundary=\"batch_1\"");
+    assert_eq!(statuses(&quoted.await.expect(202)), [201, 204]);
 }
 
 #[tokio::test]

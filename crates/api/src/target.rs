@@ -322,10 +322,12 @@ fn blob(raw: &str) -> Result<BlobName, Problem> {
 }
 
 pub(crate) fn name_problem(error: NameError) -> Problem {
-    Problem::new(match error {
-        NameError::Length => Code::OutOfRangeInput,
-        NameError::Characters => Code::InvalidResourceName,
-    })
+    match error {
+        // Clients of tables tell by these words that it is a name which they were given wrong.
+        NameError::Length => Problem::new(Code::OutOfRangeInput)
+            .saying("The specified resource name length is not within the permissible limits."),
+        NameError::Characters => Problem::new(Code::InvalidResourceName),
+    }
 }
 
 #[cfg(test)]

@@ -92,6 +92,12 @@ test("values of every type come back", async () => {
   const exact = await types.getEntity("p", "r", { disableTypeConversion: true });
   assert.deepEqual(exact.far, { type: "DateTime", value: "9999-12-31T23:59:59.9999999Z" });
   assert.deepEqual(exact.large, { type: "Int64", value: "9223372036854775807" });
+  // What was read so is written back as texts with their types.
+  await types.updateEntity(exact, "Replace");
+  const again = await types.getEntity("p", "r");
+  for (const name of ["text", "yes", "small", "fraction", "large", "moment", "id"]) {
+    assert.deepEqual(again[name], values[name], name);
+  }
 });
 
 for (const key of ["", " ", "it's", "100%", "%27", "a,RowKey='b'", "(é)", "\u{1f600}", "a+b&c=d"]) {

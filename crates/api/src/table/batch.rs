@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
+use http::header::HOST;
 use http::{HeaderMap, Method};
 use lazuli_engine::table::entities;
 use uuid::Uuid;
@@ -27,6 +28,8 @@ use crate::wire::multipart::{self, Part, PartRequest};
 const WRITES_MAX: usize = 100;
 /// Most parts that are counted before a batch is refused.
 const PARTS_MAX: usize = 10_000;
+/// What the boundary of the answers to a set of changes begins with.
+const CHANGES: &str = "changesetresponse";
 /// Headers of the parts of answers, as the service writes them: some clients look for them letter by letter.
 const NAMES: [(&str, &str); 8] = [
     ("x-content-type-options", "X-Content-Type-Options"),
@@ -51,53 +54,103 @@ static SUBMIT: Operation = Operation {
     run: |call| Box::pin(submit(call)),
 };
 
-/// What is malformed as a whole is refused as a whole; any other refusal is the answer of the part that it is about.
+/// What is wrong with a part, and what is malformed as a whole, is said in the only part of the answer. Refused as a
+/// whole is what cannot be read at all, and what the server is to blame for: clients send only that again.
 async fn submit(mut call: Call) -> Result<Answer, Problem> {
     let boundary = multipart::boundary(call.fields.header("content-type")?)?.to_owned();
     let body = call.document().await?;
-    let parts = multipart::parts(&body, &boundary, 1)?;
-    let [part] = parts.as_slice() else {
-        return Err(invalid("A batch consists of one set of changes or of one query."));
-    };
-    let kind = part.header("content-type").unwrap_or_default();
     let mut answers = Answers::begin("batchresponse");
-    if kind.trim_start().get(..10).is_some_and(|kind| kind.eq_ignore_ascii_case("multipart/")) {
-        let parts = multipart::parts(part.content, multipart::boundary(kind)?, PARTS_MAX)?;
-        let requests = parts.iter().map(Part::request).collect::<Result<Vec<_>, _>>()?;
-        let (kind, text) = change(&call, &parts, &requests).await?.finish();
-        answers.nest(&kind, &text);
-    } else {
-        let request = part.request()?;
-        let (id, stamp) = (content_id(part, &request), stamp(&call, &request));
-        answers.add(id.as_deref(), &stamp.complete(read(call, request).await));
+    match Batch::read(&call, &body, &boundary) {
+        Ok(Batch::Changes(changes)) => answers.nest(change(&call, &changes).await?),
+        Ok(Batch::Query(query)) => {
+            let (id, stamp) = (query.content_id(), stamp(&call, &query.request));
+            match read(call, query.request).await {
+                Err(problem) if is_ours(&problem) => return Err(problem),
+                outcome => answers.add(id.as_deref(), &stamp.complete(outcome)),
+            }
+        }
+        Err(refused) => answers.nest(refused.answers(&call, None)),
     }
     let (kind, text) = answers.finish();
     Ok(Answer { content: Content::Bytes(text.into()), ..Answer::accepted().header("content-type", kind) })
 }
 
+/// What a batch consists of.
+enum Batch<'a> {
+    /// Writes, all or none of which are to be done.
+    Changes(Vec<Piece<'a>>),
+    /// A read.
+    Query(Box<Piece<'a>>),
+}
+
+/// A part and the request in it.
+struct Piece<'a> {
+    part: Part<'a>,
+    request: PartRequest,
+}
+
+impl<'a> Batch<'a> {
+    /// Refuses `InvalidInput`.
+    fn read(call: &Call, body: &'a [u8], boundary: &str) -> Result<Self, Refused> {
+        let refused = |index| move |problem| Refused { index, problem };
+        let consists = || invalid("A batch consists of one set of changes or of one query.");
+        let part = multipart::parts(body, boundary, 1).map_err(refused(0))?.pop();
+        let part = part.ok_or_else(consists).map_err(refused(0))?;
+        let kind = part.header("content-type").unwrap_or_default();
+        if !kind.trim_start().get(..10).is_some_and(|kind| kind.eq_ignore_ascii_case("multipart/")) {
+            return Piece::read(call, part).map(|query| Self::Query(Box::new(query))).map_err(refused(0));
+        }
+        let malformed = |_| invalid("The Content-Type of the set of changes is not multipart/mixed with a boundary.");
+        let boundary = multipart::boundary(kind).map_err(malformed).map_err(refused(0))?;
+        let parts = multipart::parts(part.content, boundary, PARTS_MAX).map_err(refused(0))?.into_iter().enumerate();
+        let pieces = parts.map(|(index, part)| Piece::read(call, part).map_err(refused(index)));
+        Ok(Self::Changes(pieces.collect::<Result<_, _>>()?))
+    }
+}
+
+impl<'a> Piece<'a> {
+    /// Its target may be relative to that of the batch.
+    ///
+    /// Refuses `InvalidInput`.
+    fn read(call: &Call, part: Part<'a>) -> Result<Self, Problem> {
+        let path = call.target.raw_path.trim_end_matches('/');
+        let base = path.rfind('/').and_then(|slash| path.get(..=slash)).unwrap_or("/");
+        Ok(Self { request: part.request_below(base)?, part })
+    }
+
+    /// What the client calls it: clients say it before the request or in it.
+    fn content_id(&self) -> Option<String> {
+        let own = |headers: &HeaderMap| headers.get("content-id")?.to_str().ok().map(str::to_owned);
+        own(&self.part.headers).or_else(|| own(&self.request.headers))
+    }
+}
+
 /// Carries out the writes and answers each, or says which is refused.
-async fn change(call: &Call, parts: &[Part<'_>], requests: &[PartRequest]) -> Result<Answers, Problem> {
-    let mut answers = Answers::begin("changesetresponse");
-    let outcome = match wishes(call, requests) {
+async fn change(call: &Call, changes: &[Piece<'_>]) -> Result<Answers, Problem> {
+    let outcome = match wishes(call, changes) {
         Ok(wishes) => apply(call, wishes).await,
         Err(refused) => Err(refused),
     };
     match outcome {
         Ok(done) => {
-            for ((part, request), answer) in parts.iter().zip(requests).zip(done) {
-                let answer = stamp(call, request).complete(Ok(answer));
-                answers.add(content_id(part, request).as_deref(), &answer);
+            let mut answers = Answers::begin(CHANGES);
+            for (change, answer) in changes.iter().zip(done) {
+                let answer = stamp(call, &change.request).complete(Ok(answer));
+                answers.add(change.content_id().as_deref(), &answer);
             }
+            Ok(answers)
         }
-        Err(Refused { index, problem }) => {
-            let message = format!("{index}:{}", problem.message.as_deref().unwrap_or(problem.code.message()));
-            let (part, request) = (parts.get(index), requests.get(index));
-            let id = part.zip(request).and_then(|(part, request)| content_id(part, request));
-            let stamp = request.map_or_else(|| of_batch(call), |request| stamp(call, request));
-            answers.add(id.as_deref(), &stamp.complete(Err(problem.saying(message))));
+        Err(Refused { problem, .. }) if is_ours(&problem) => Err(problem),
+        Err(refused) => {
+            let change = changes.get(refused.index);
+            Ok(refused.answers(call, change))
         }
     }
-    Ok(answers)
+}
+
+/// Whether the server, not the client, is to blame.
+fn is_ours(problem: &Problem) -> bool {
+    problem.status().is_server_error() && problem.code != Code::NotImplemented
 }
 
 /// Why nothing of a batch happened.
@@ -107,23 +160,36 @@ struct Refused {
     problem: Problem,
 }
 
+impl Refused {
+    /// The answer of a set of changes of which `change`, if it could be read, is refused.
+    fn answers(self, call: &Call, change: Option<&Piece<'_>>) -> Answers {
+        let Self { index, problem } = self;
+        let message = format!("{index}:{}", problem.message.as_deref().unwrap_or(problem.code.message()));
+        let stamp = change.map_or_else(|| of_batch(call), |change| stamp(call, &change.request));
+        let mut answers = Answers::begin(CHANGES);
+        let id = change.and_then(Piece::content_id);
+        answers.add(id.as_deref(), &stamp.complete(Err(problem.saying(message))));
+        answers
+    }
+}
+
 /// All writes, if they may be done together.
 ///
 /// Refuses `InvalidInput` for none and for more than [`WRITES_MAX`], `CommandsInBatchActOnDifferentPartitions`,
 /// `InvalidDuplicateRow`, and for each part what it would be refused for alone.
-fn wishes(call: &Call, requests: &[PartRequest]) -> Result<Vec<Wish>, Refused> {
+fn wishes(call: &Call, changes: &[Piece<'_>]) -> Result<Vec<Wish>, Refused> {
     let refused = |index| move |problem| Refused { index, problem };
-    if requests.is_empty() {
+    if changes.is_empty() {
         return Err(invalid("A set of changes has at least one.")).map_err(refused(0));
     }
-    if requests.len() > WRITES_MAX {
+    if changes.len() > WRITES_MAX {
         let problem = invalid("The batch request operation exceeds the maximum 100 changes per change set.");
         return Err(problem).map_err(refused(WRITES_MAX - 1));
     }
-    let mut wishes: Vec<Wish> = Vec::with_capacity(requests.len());
+    let mut wishes: Vec<Wish> = Vec::with_capacity(changes.len());
     let mut rows = HashSet::new();
-    for (index, request) in requests.iter().enumerate() {
-        let wish = wish(call, request).map_err(refused(index))?;
+    for (index, change) in changes.iter().enumerate() {
+        let wish = wish(call, &change.request).map_err(refused(index))?;
         let key = &wish.write.key;
         if let Some(first) = wishes.first() {
             let same_table = first.table.table.folded() == wish.table.table.folded();
@@ -177,13 +243,17 @@ struct Routed {
 /// It came by the way of the batch and has no credentials of its own: those of the batch must allow what it asks for.
 fn routed(call: &Call, request: &PartRequest) -> Result<Routed, Problem> {
     let PartRequest { method, raw_path, raw_query, headers, case, .. } = request;
-    let fields = Fields::parse(headers.clone(), raw_query.as_deref(), case.clone())?;
+    let mut headers = headers.clone();
+    if let Some(host) = call.fields.headers().get(HOST) {
+        headers.insert(HOST, host.clone());
+    }
+    let fields = Fields::parse(headers, raw_query.as_deref(), case.clone())?;
     let host = if call.target.path_style { None } else { call.fields.header_opt("host")? };
     let target = Target::parse(Service::Table, host, raw_path, &fields)?;
     if target.account != call.target.account {
         return Err(invalid("The parts of a batch are all of its account."));
     }
-    let operation = route::find(super::ROUTES, &method::meant(method, headers)?, target.level(), &fields)?;
+    let operation = route::find(super::ROUTES, &method::meant(method, fields.headers())?, target.level(), &fields)?;
     if !matches!(target.level(), Level::Table | Level::Entity) {
         return Err(invalid("A batch is of entities."));
     }
@@ -201,12 +271,6 @@ fn stamp(call: &Call, request: &PartRequest) -> Stamp {
 /// For what is wrong with all of it.
 fn of_batch(call: &Call) -> Stamp {
     Stamp::new(Service::Table, &Method::POST, call.fields.headers(), call.arrival.now)
-}
-
-/// What the client calls the part: clients say it before the request or in it.
-fn content_id(part: &Part<'_>, request: &PartRequest) -> Option<String> {
-    let own = |headers: &HeaderMap| headers.get("content-id")?.to_str().ok().map(str::to_owned);
-    own(&part.headers).or_else(|| own(&request.headers))
 }
 
 fn invalid(reason: &str) -> Problem {
@@ -251,10 +315,11 @@ impl Answers {
     }
 
     /// Adds answers as one part.
-    fn nest(&mut self, kind: &str, text: &[u8]) {
+    fn nest(&mut self, answers: Self) {
+        let (kind, text) = answers.finish();
         let head = format!("--{}\r\nContent-Type: {kind}\r\n\r\n", self.boundary);
         self.text.extend_from_slice(head.as_bytes());
-        self.text.extend_from_slice(text);
+        self.text.extend_from_slice(&text);
     }
 
     /// The Content-Type and the body.
@@ -274,8 +339,7 @@ mod tests {
         let answer = Answer::new(http::StatusCode::NO_CONTENT).header("etag", "W/\"x\"").header("date", "today");
         answers.add(Some("7"), &answer);
         let mut outer = Answers { boundary: "b".into(), text: Vec::new() };
-        let (kind, text) = answers.finish();
-        outer.nest(&kind, &text);
+        outer.nest(answers);
         let (kind, text) = outer.finish();
         assert_eq!(kind, "multipart/mixed; boundary=b");
         let expected = "--b\r\nContent-Type: multipart/mixed; boundary=r\r\n\r\n--r\r\nContent-Type: application/http\r\n\

@@ -3,6 +3,7 @@
 //!
 //! Lines may end without a carriage return. What comes before the first and after the last boundary is passed over.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use bytes::Bytes;
@@ -115,6 +116,17 @@ impl Part<'_> {
     ///
     /// Refuses `InvalidInput` for what is none.
     pub fn request(&self) -> Result<PartRequest, Problem> {
+        self.read_request(None)
+    }
+
+    /// The request in the part, whose target may be relative to `base`, a path with a slash at its end.
+    ///
+    /// Refuses `InvalidInput` for what is none.
+    pub fn request_below(&self, base: &str) -> Result<PartRequest, Problem> {
+        self.read_request(Some(base))
+    }
+
+    fn read_request(&self, base: Option<&str>) -> Result<PartRequest, Problem> {
         let kind = self.header("content-type").unwrap_or_default();
         if !kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/http")) {
             return Err(malformed("the Content-Type of a part is not application/http"));
@@ -128,8 +140,8 @@ impl Part<'_> {
             return Err(wrong());
         }
         let method = request.method.and_then(|method| Method::from_bytes(method.as_bytes()).ok()).ok_or_else(wrong)?;
-        let target = origin_form(request.path.unwrap_or_default()).ok_or_else(wrong)?;
-        let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+        let target = origin_form(request.path.unwrap_or_default(), base).ok_or_else(wrong)?;
+        let (path, query) = target.split_once('?').map_or((&*target, None), |(path, query)| (path, Some(query)));
         Ok(PartRequest {
             method,
             raw_path: path.to_owned(),
@@ -175,14 +187,15 @@ fn headers(fields: &[httparse::Header<'_>]) -> Result<HeaderMap, Problem> {
     Ok(map)
 }
 
-/// The target of a request from its path on.
-fn origin_form(target: &str) -> Option<&str> {
+/// The target of a request from its path on; a relative one is put behind `base`.
+fn origin_form<'a>(target: &'a str, base: Option<&str>) -> Option<Cow<'a, str>> {
     if target.starts_with('/') {
-        return Some(target);
+        return Some(Cow::Borrowed(target));
     }
-    let (scheme, rest) = target.split_once("://")?;
+    let absolute = target.split_once("://").filter(|(scheme, _)| scheme.bytes().all(|byte| byte.is_ascii_alphabetic()));
+    let Some((scheme, rest)) = absolute else { return base.map(|base| Cow::Owned(format!("{base}{target}"))) };
     let known = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
-    known.then(|| rest.get(rest.find('/')?..))?
+    known.then(|| rest.get(rest.find('/')?..).map(Cow::Borrowed))?
 }
 
 /// A body of answers under way.
@@ -303,6 +316,23 @@ mod tests {
             assert!(message.contains(reason), "{body:?}: {message:?}");
         }
         assert!(requests("--b--").unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_target_may_be_relative_where_there_is_a_base() {
+        let cases = [
+            ("/a/b", Some("/a/b"), Some("/a/b")),
+            ("http://h:1/a?b", Some("/a?b"), Some("/a?b")),
+            ("HTTPS://h/a", Some("/a"), Some("/a")),
+            ("http://h", None, None),
+            ("ftp://h/a", None, None),
+            ("t(x='1')?a=b", None, Some("/dev/t(x='1')?a=b")),
+            ("t()?$filter=a%20eq%20'http://h/'", None, Some("/dev/t()?$filter=a%20eq%20'http://h/'")),
+        ];
+        for (target, alone, below) in cases {
+            assert_eq!(origin_form(target, None).as_deref(), alone, "{target}");
+            assert_eq!(origin_form(target, Some("/dev/")).as_deref(), below, "{target}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::fmt;
 use lazuli_engine::names::{KeyText, TableName};
 use lazuli_engine::table::{EntityKey, PROPERTIES_MAX, Properties};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use unicode_xid::UnicodeXID;
 
 use super::edm;
 use super::path::{self, KEYS};
@@ -131,14 +132,14 @@ fn key(name: &'static str, raw: Raw, types: &HashMap<String, String>) -> Result<
     }
 }
 
-/// Names are identifiers as those of C#.
+/// Names are identifiers as those of C#: also of scripts that write vowels and tones as marks of their own.
 fn check_name(name: &str) -> Result<(), Problem> {
     let wrong = |code| Problem::new(code).detail("PropertyName", name);
     if name.chars().count() > NAME_CHARS_MAX {
         return Err(wrong(Code::PropertyNameTooLong));
     }
-    let first = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
-    if !first || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
+    let first = name.starts_with(|c: char| c.is_xid_start() || c == '_');
+    if !first || !name.chars().all(UnicodeXID::is_xid_continue) {
         return Err(wrong(Code::PropertyNameInvalid));
     }
     Ok(())
@@ -336,6 +337,9 @@ mod tests {
             ("{\"\":1}", Err(Code::PropertyNameInvalid)),
             ("{\"a b\":null}", Err(Code::PropertyNameInvalid)),
             ("{\"_\":1}", Ok(())),
+            ("{\"a_1\":1,\"été\":1,\"नमस्ते\":1,\"ชื่อ\":1,\"e\u{301}\":1}", Ok(())),
+            ("{\"\u{301}e\":1}", Err(Code::PropertyNameInvalid)),
+            ("{\"m²\":1}", Err(Code::PropertyNameInvalid)),
             (&name(255), Ok(())),
             (&name(256), Err(Code::PropertyNameTooLong)),
             (&many(252), Ok(())),

@@ -115,10 +115,12 @@ const fn nearest(number: i128) -> f64 {
     number as f64
 }
 
-/// None if it is not of the type.
+/// None if it is not of the type. What is annotated may be a text, whatever its type: so clients write back what they
+/// read with types.
 fn typed(edm: Edm, raw: Raw) -> Option<Value> {
     Some(match (edm, raw) {
         (Edm::Boolean, Raw::Boolean(boolean)) => Value::Boolean(boolean),
+        (Edm::Boolean, Raw::Text(text)) => Value::Boolean(text.to_ascii_lowercase().parse().ok()?),
         (Edm::Int32, Raw::Integer(number)) => Value::Int32(number.try_into().ok()?),
         (Edm::Int32, Raw::Text(text)) => Value::Int32(text.parse().ok()?),
         (Edm::Int64, Raw::Integer(number)) => Value::Int64(number.try_into().ok()?),
@@ -204,7 +206,10 @@ mod tests {
         let id = "00112233-4455-6677-8899-aabbccddeeff";
         let cases = [
             ("Edm.Boolean", Raw::Boolean(false), Ok(Value::Boolean(false))),
-            ("Edm.Boolean", text("true"), Err(Code::InvalidValueType)),
+            ("Edm.Boolean", text("true"), Ok(Value::Boolean(true))),
+            ("Edm.Boolean", text("False"), Ok(Value::Boolean(false))),
+            ("Edm.Boolean", text("1"), Err(Code::InvalidValueType)),
+            ("Edm.Boolean", Raw::Integer(1), Err(Code::InvalidValueType)),
             ("Edm.Int32", Raw::Integer(5), Ok(Value::Int32(5))),
             ("Edm.Int32", text("-5"), Ok(Value::Int32(-5))),
             ("Edm.Int32", Raw::Integer(2_147_483_648), Err(Code::InvalidValueType)),

@@ -1,6 +1,7 @@
 //! The words of a filter.
 
 use lazuli_engine::table::value::Value;
+use unicode_xid::UnicodeXID as _;
 
 use super::Wrong;
 use crate::table::odata::{edm, instant, path};
@@ -45,7 +46,7 @@ impl<'a> Lexer<'a> {
             ')' => self.take(1, Token::Close),
             '\'' => Token::Literal(Value::String(self.quoted()?)),
             '0'..='9' | '-' | '+' | '.' => Token::Literal(self.number()?),
-            c if c.is_alphabetic() || c == '_' => self.word()?,
+            c if c.is_xid_start() || c == '_' => self.word()?,
             c => return Err(Wrong::at(start, format!("{c:?} is unexpected"))),
         };
         Ok((start, token))
@@ -95,7 +96,7 @@ impl<'a> Lexer<'a> {
     /// A name, a keyword, or a literal that begins like one.
     fn word(&mut self) -> Result<Token<'a>, Wrong> {
         let (start, rest) = (self.at, self.rest());
-        let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        let length = rest.find(|c: char| !c.is_xid_continue()).unwrap_or(rest.len());
         let word = rest.get(..length).unwrap_or_default();
         self.at += length;
         if !self.rest().starts_with('\'') || KEYWORDS.contains(&word) {

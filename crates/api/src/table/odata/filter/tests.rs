@@ -75,6 +75,7 @@ fn comparisons_have_six_operators_and_two_sides() {
         assert_eq!(parse(&format!("RowKey {word} 'x'")), Ok(compare("RowKey", operator, Value::String("x".into()))));
         assert_eq!(parse(&format!("5 {word} Age")), Ok(compare("Age", exchanged, Value::Int32(5))));
     }
+    assert_eq!(parse("ชื่อ eq 1"), Ok(number("ชื่อ")));
     assert_eq!(parse("PartitionKey eq'x'"), Ok(equal("PartitionKey", Value::String("x".into()))));
 }
 
