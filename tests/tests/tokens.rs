@@ -67,6 +67,29 @@ async fn roles_say_what_a_token_is_good_for() {
 }
 
 #[tokio::test]
+async fn a_token_is_good_for_what_is_copied_within_its_account() {
+    let lazuli = start().await;
+    let (photos, others) = (lazuli.container("photos").await, lazuli.container("others").await);
+    for container in [&photos, &others] {
+        container.blob("a").put("one").await.expect(201);
+    }
+    let (ann, staff) = (token_of(&lazuli, ANN, &[]), token_of(&lazuli, ANN, &["staff"]));
+    let copy = |from: &str, kind: (&str, &str), token: &str| {
+        let url = format!("http://{}/{ACCOUNT}/{from}", lazuli.client().address());
+        let request = photos.blob("copy").request("PUT", "").header("x-ms-copy-source", url);
+        request.header(kind.0, kind.1).with_token(token)
+    };
+    for (name, value, status) in
+        [("x-ms-requires-sync", "true", 202), ("x-ms-requires-sync", "", 202), ("x-ms-blob-type", "BlockBlob", 201)]
+    {
+        copy("photos/a", (name, value), &ann).await.expect(status);
+        copy("others/a", (name, value), &staff).await.expect(status);
+        let refused = copy("others/a", (name, value), &ann).await.refused(403, "CannotVerifyCopySource");
+        assert_eq!(refused.header("x-ms-copy-source-error-code"), "AuthorizationPermissionMismatch");
+    }
+}
+
+#[tokio::test]
 async fn a_token_that_will_not_do_is_answered_with_a_challenge() {
     let lazuli = start().await;
     let blob = lazuli.container("photos").await.blob("a");
