@@ -6,6 +6,7 @@ use lazuli_engine::access::{AccessPolicy, PublicAccess};
 use crate::code::Code;
 use crate::error::Problem;
 use crate::fields::Fields;
+use crate::version::Version;
 use crate::wire::date;
 use crate::wire::xml::{Document, Writer, node_value};
 
@@ -120,6 +121,19 @@ fn is_date(text: &str) -> bool {
 /// Repeated letters are none: a list of them could be as long as the body.
 fn are_permissions(text: &str, letters: &str) -> bool {
     text.len() <= letters.len() && text.chars().all(|letter| letters.contains(letter))
+}
+
+/// Sees to it that a client of `version` understands what policies of a container allow: adding and creating came with
+/// 2015-04-05.
+///
+/// Refuses `FeatureVersionMismatch`.
+pub fn check_version(policies: &[AccessPolicy], version: Version) -> Result<(), Problem> {
+    let is_newer = |policy: &AccessPolicy| policy.permission.as_deref().is_some_and(|text| text.contains(['a', 'c']));
+    match policies.iter().find(|policy| is_newer(policy)) {
+        Some(policy) if version < Version::V2015_04_05 => Err(Problem::new(Code::FeatureVersionMismatch)
+            .saying(format!("The access policy {} allows what this version does not know.", policy.id))),
+        _ => Ok(()),
+    }
 }
 
 /// The body of Get Container ACL.
