@@ -210,9 +210,10 @@ async fn accounts_and_roles_follow_their_file_without_a_restart() {
     blob.get().with_token(&ann).await.expect(200);
     blob.put("two").with_token(&ann).await.refused(403, "AuthorizationPermissionMismatch");
 
-    write(&format!("[accounts]\n{ACCOUNT} = {{}}\n{}", reader.replace("reader", "contributor")));
+    write(&format!("[accounts]\n{ACCOUNT} = {{ versioning = true }}\n{}", reader.replace("reader", "contributor")));
     server.logged(&["accounts and roles were read again"]).await;
-    blob.put("two").with_token(&ann).await.expect(201);
+    let put = blob.put("two").with_token(&ann).await.expect(201);
+    assert!(!put.header("x-ms-version-id").is_empty(), "what is set for the account follows too");
 
     // A fault in the file changes nothing.
     write("[accounts]\nnobody = [");
@@ -222,6 +223,25 @@ async fn accounts_and_roles_follow_their_file_without_a_restart() {
     write(&format!("[accounts]\n{ACCOUNT} = [\"AAAA\"]\n"));
     within("the other key", async { while blob.get().await.code() != "AuthenticationFailed" {} }).await;
     blob.get().with_token(&ann).await.refused(401, "InvalidAuthenticationInfo");
+}
+
+#[tokio::test]
+async fn a_file_that_would_open_the_server_to_everybody_is_not_followed() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("lazuli.toml");
+    let own = format!("[accounts]\n{ACCOUNT} = [\"AAAA\"]\n");
+    std::fs::write(&config, &own).unwrap();
+    let start = Start::at(&directory.path().join("data")).argument("--config").argument(&config);
+    let server = start.argument("--tableHost").argument("0.0.0.0").ready().await;
+    let blob = server.service().existing("photos").blob("a");
+    let unchecked = format!("{own}[oauth]\nmode = \"basic\"\n");
+    for (open, why) in [("", "is known to everybody"), (&unchecked, "everybody can make a token")] {
+        std::fs::write(&config, open).unwrap();
+        server.logged(&["accounts and roles stay as they are", why]).await;
+        blob.get().await.refused(403, "AuthenticationFailed");
+        let ann = token(ANN, &[], SystemClock.now().unix_seconds());
+        blob.get().with_token(&ann).await.refused(401, "InvalidAuthenticationInfo");
+    }
 }
 
 /// An issuer that signs tokens with ES256 and publishes its keys, once it is there.
