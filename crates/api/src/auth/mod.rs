@@ -195,7 +195,7 @@ impl<'a> Credential<'a> {
     /// Refuses `InvalidAuthenticationInfo`.
     fn parse(authorization: &'a str) -> Result<Self, Problem> {
         let malformed = || Problem::new(Code::InvalidAuthenticationInfo);
-        let (scheme, credential) = authorization.split_once(' ').ok_or_else(malformed)?;
+        let (scheme, credential) = authorization.split_once(' ').unwrap_or((authorization, ""));
         match scheme {
             _ if scheme.eq_ignore_ascii_case("SharedKey") => Ok(Self::Key(Scheme::SharedKey, credential)),
             _ if scheme.eq_ignore_ascii_case("SharedKeyLite") => Ok(Self::Key(Scheme::SharedKeyLite, credential)),
