@@ -47,11 +47,12 @@ pub(crate) fn properties(
     Ok(service::get(engine, account, kind(service))?)
 }
 
-/// The version of a request that names none and brings no credentials, where the service's owner has set one.
+/// The version of a request that names none, in its shared access signature neither, where the service's owner has set
+/// one.
 pub(crate) fn default_version(properties: &ServiceProperties, fields: &Fields) -> Option<Version> {
-    let decided = fields.has_header(VERSION_HEADER)
-        || fields.has_header("authorization")
-        || ["sig", "api-version"].iter().any(|name| fields.query_opt(name).is_some());
+    let by_query = !fields.has_header("authorization")
+        && ["sig", "api-version"].iter().any(|name| fields.query_opt(name).is_some());
+    let decided = fields.has_header(VERSION_HEADER) || by_query;
     let text = properties.default_version.as_deref().filter(|_| !decided)?;
     Version::parse(text, false).ok()
 }
@@ -140,7 +141,8 @@ mod tests {
             ("host", "x", "", old),
             ("host", "x", "comp=list", old),
             (VERSION_HEADER, "2020-02-10", "", None),
-            ("authorization", "SharedKey a:b", "", None),
+            ("authorization", "SharedKey a:b", "", old),
+            ("authorization", "SharedKey a:b", "api-version=2020-02-10", old),
             ("host", "x", "sv=2020-02-10&sig=x", None),
             ("host", "x", "api-version=2020-02-10", None),
         ];
