@@ -5,6 +5,7 @@ import ipaddress
 
 import pytest
 from azure.core.exceptions import HttpResponseError
+from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobClient, BlobServiceClient, generate_blob_sas
 from azure.storage.queue import QueueServiceClient
 from cryptography import x509
@@ -133,3 +134,7 @@ def test_a_token_credential_works_over_https(secured):
         assert guest.download_blob().readall() == b"one"
     with QueueServiceClient(server.endpoint("queue"), **options) as queues:
         queues.create_queue("jobs").send_message("one")
+    with TableServiceClient(server.endpoint("table"), **options) as tables:
+        table = tables.create_table("people")
+        table.submit_transaction([("create", {"PartitionKey": "a", "RowKey": "b", "age": 7})])
+        assert [entity["age"] for entity in table.list_entities()] == [7]

@@ -3,9 +3,11 @@
 use lazuli_api::auth::accounts::Rules;
 use lazuli_tests::client::Credentials;
 use lazuli_tests::harness::Lazuli;
-use lazuli_tests::process::Start;
+use lazuli_tests::process::{Start, within};
 use lazuli_tests::sas::Sas;
 use lazuli_tests::signed::Request;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 #[tokio::test]
 async fn a_signature_lets_in_for_what_it_says() {
@@ -144,6 +146,43 @@ async fn a_stored_policy_can_be_taken_back() {
     blob.get().with_sas(&sas).await.refused(403, "AuthorizationPermissionMismatch");
     container.request("PUT", "&comp=acl").await.expect(200);
     blob.get().with_sas(&sas).await.refused(403, "AuthenticationFailed");
+}
+
+#[tokio::test]
+async fn policies_that_a_version_does_not_know_are_not_shown_to_it() {
+    let lazuli = Lazuli::start().await;
+    let container = lazuli.container("photos").await;
+    for (permissions, known) in [("rwdl", true), ("ra", false), ("c", false)] {
+        let body = format!(
+            "<SignedIdentifiers><SignedIdentifier><Id>p</Id><AccessPolicy><Permission>{permissions}</Permission>\
+             </AccessPolicy></SignedIdentifier></SignedIdentifiers>"
+        );
+        container.request("PUT", "&comp=acl").body(body).await.expect(200);
+        container.request("GET", "&comp=acl").header("x-ms-version", "2015-04-05").await.expect(200);
+        let old = container.request("GET", "&comp=acl").header("x-ms-version", "2015-02-21").await;
+        if known {
+            old.expect(200);
+        } else {
+            old.refused(409, "FeatureVersionMismatch");
+        }
+    }
+}
+
+#[tokio::test]
+async fn several_authorizations_are_none() {
+    let lazuli = Lazuli::start().await;
+    let request = lazuli.client().request("GET", "/devstoreaccount1?comp=list");
+    let head = request.head();
+    let own = head.lines().find(|line| line.starts_with("authorization")).unwrap();
+    for second in [own, "authorization: SharedKey \u{fc}", "Authorization: Bearer x"] {
+        let head = format!("{}{second}\r\nconnection: close\r\n\r\n", head.strip_suffix("\r\n").unwrap());
+        let mut socket = TcpStream::connect(lazuli.client().address()).await.unwrap();
+        socket.write_all(head.as_bytes()).await.unwrap();
+        let mut said = String::new();
+        within("the answer", socket.read_to_string(&mut said)).await.unwrap();
+        assert!(said.starts_with("HTTP/1.1 400") && said.contains("InvalidAuthenticationInfo"), "{said}");
+    }
+    lazuli.client().request("GET", "/devstoreaccount1?comp=list").await.expect(200);
 }
 
 #[tokio::test]

@@ -110,6 +110,9 @@ async fn the_secondary_endpoint_reads_what_was_written_and_writes_nothing() {
     assert_eq!(blob("GET").await.expect(200).text(), "one");
     blob("HEAD").await.expect(200);
     at_secondary(&lazuli, "GET", "/photos?restype=container&comp=list").await.expect(200);
+    let query =
+        "<QueryRequest><QueryType>SQL</QueryType><Expression>SELECT * FROM BlobStorage</Expression></QueryRequest>";
+    at_secondary(&lazuli, "POST", "/photos/a.jpg?comp=query").body(query).await.expect(200);
     let put = blob("PUT").header("x-ms-blob-type", "BlockBlob").body("two");
     put.await.refused(403, "InsufficientAccountPermissions");
     blob("DELETE").await.refused(403, "InsufficientAccountPermissions");

@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on fails loudly")]
 
+use lazuli_tests::client::Credentials;
 use lazuli_tests::process::{Ended, Start, within};
 use lazuli_tests::tls::Authority;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -40,11 +41,57 @@ async fn a_directory_that_another_server_holds_is_named() {
 }
 
 #[tokio::test]
-async fn an_unknown_flag_is_named() {
+async fn a_flag_or_variable_that_is_wrong_is_named() {
     let directory = tempfile::tempdir().unwrap();
-    let ended = Start::at(directory.path()).argument("--nonsense").run().await.err().expect("it starts");
-    assert!(!ended.status.success(), "{ended:?}");
-    assert!(ended.stderr.contains("--nonsense"), "{ended:?}");
+    let cases: [(&[&str], &str); 8] = [
+        (&["--nonsense"], "--nonsense"),
+        (&["--blobPort", "70000"], "70000"),
+        (&["--queuePort", "http"], "--queuePort"),
+        (&["--durability", "never"], "never"),
+        (&["--inMemoryPersistence"], "--inMemoryPersistence"),
+        (&["--idle-timeout", "0"], "idle_timeout"),
+        (&["--log-level", "loud"], "loud"),
+        (&["--accounts", "mine"], "mine"),
+    ];
+    for (arguments, named) in cases {
+        let start = Start::bare().argument("--location").argument(directory.path());
+        let start = arguments.iter().copied().fold(start, Start::argument);
+        assert_one_line(start.run().await, &[named]);
+    }
+    let variables = [
+        ("LAZULI_BLOB_PORT=http", "--blobPort"),
+        ("LAZULI_ALLOW_DEVELOPMENT_ACCOUNT=perhaps", "perhaps"),
+        ("LAZULI_ACCOUNTS=MINE:AAAA", "MINE"),
+        ("AZURITE_ACCOUNTS=mine:%", "mine"),
+    ];
+    for (variable, named) in variables {
+        assert_one_line(Start::bare().under("env", [variable.into()]).run().await, &[named]);
+    }
+}
+
+#[tokio::test]
+async fn variables_configure_as_flags_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let variables = [
+        "LAZULI_ACCOUNTS=",
+        "AZURITE_ACCOUNTS=mine:AAAA",
+        "LAZULI_ALLOW_DEVELOPMENT_ACCOUNT=1",
+        "AZURITE_SKIP_API_VERSION_CHECK=1",
+        "LAZULI_LOG_LEVEL=warn",
+    ];
+    let start = Start::at(directory.path()).under("env", variables.map(Into::into));
+    let server = start.ready().await;
+    let mine = server.client().with_credentials(Credentials::new("mine", "AAAA").unwrap());
+    mine.request("GET", "/mine?comp=list").await.expect(200);
+    server.client().request("GET", "/devstoreaccount1?comp=list").await.refused(404, "ResourceNotFound");
+}
+
+#[tokio::test]
+async fn help_and_the_version_are_no_errors() {
+    for (flag, said) in [("--help", "--blobPort"), ("--version", "lazuli "), ("-v", "lazuli "), ("-V", "lazuli ")] {
+        let ended = Start::bare().argument(flag).run().await.err().expect("it starts");
+        assert!(ended.status.success() && ended.stdout.contains(said) && ended.stderr.is_empty(), "{ended:?}");
+    }
 }
 
 #[tokio::test]

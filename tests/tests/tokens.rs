@@ -67,6 +67,29 @@ async fn roles_say_what_a_token_is_good_for() {
 }
 
 #[tokio::test]
+async fn a_token_is_good_for_what_is_copied_within_its_account() {
+    let lazuli = start().await;
+    let (photos, others) = (lazuli.container("photos").await, lazuli.container("others").await);
+    for container in [&photos, &others] {
+        container.blob("a").put("one").await.expect(201);
+    }
+    let (ann, staff) = (token_of(&lazuli, ANN, &[]), token_of(&lazuli, ANN, &["staff"]));
+    let copy = |from: &str, kind: (&str, &str), token: &str| {
+        let url = format!("http://{}/{ACCOUNT}/{from}", lazuli.client().address());
+        let request = photos.blob("copy").request("PUT", "").header("x-ms-copy-source", url);
+        request.header(kind.0, kind.1).with_token(token)
+    };
+    for (name, value, status) in
+        [("x-ms-requires-sync", "true", 202), ("x-ms-requires-sync", "", 202), ("x-ms-blob-type", "BlockBlob", 201)]
+    {
+        copy("photos/a", (name, value), &ann).await.expect(status);
+        copy("others/a", (name, value), &staff).await.expect(status);
+        let refused = copy("others/a", (name, value), &ann).await.refused(403, "CannotVerifyCopySource");
+        assert_eq!(refused.header("x-ms-copy-source-error-code"), "AuthorizationPermissionMismatch");
+    }
+}
+
+#[tokio::test]
 async fn a_token_that_will_not_do_is_answered_with_a_challenge() {
     let lazuli = start().await;
     let blob = lazuli.container("photos").await.blob("a");
@@ -80,7 +103,7 @@ async fn a_token_that_will_not_do_is_answered_with_a_challenge() {
     };
     challenged(blob.get().unsigned().await.refused(401, "NoAuthenticationInformation"));
     let late = token(ANN, &[], lazuli.clock.now().unix_seconds() - 7200);
-    for token in ["x", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", &late] {
+    for token in ["", "x", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", &late] {
         challenged(blob.get().with_token(token).await.refused(401, "InvalidAuthenticationInfo"));
     }
     let ann = token_of(&lazuli, ANN, &[]);
@@ -187,9 +210,10 @@ async fn accounts_and_roles_follow_their_file_without_a_restart() {
     blob.get().with_token(&ann).await.expect(200);
     blob.put("two").with_token(&ann).await.refused(403, "AuthorizationPermissionMismatch");
 
-    write(&format!("[accounts]\n{ACCOUNT} = {{}}\n{}", reader.replace("reader", "contributor")));
+    write(&format!("[accounts]\n{ACCOUNT} = {{ versioning = true }}\n{}", reader.replace("reader", "contributor")));
     server.logged(&["accounts and roles were read again"]).await;
-    blob.put("two").with_token(&ann).await.expect(201);
+    let put = blob.put("two").with_token(&ann).await.expect(201);
+    assert!(!put.header("x-ms-version-id").is_empty(), "what is set for the account follows too");
 
     // A fault in the file changes nothing.
     write("[accounts]\nnobody = [");
@@ -199,6 +223,25 @@ async fn accounts_and_roles_follow_their_file_without_a_restart() {
     write(&format!("[accounts]\n{ACCOUNT} = [\"AAAA\"]\n"));
     within("the other key", async { while blob.get().await.code() != "AuthenticationFailed" {} }).await;
     blob.get().with_token(&ann).await.refused(401, "InvalidAuthenticationInfo");
+}
+
+#[tokio::test]
+async fn a_file_that_would_open_the_server_to_everybody_is_not_followed() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("lazuli.toml");
+    let own = format!("[accounts]\n{ACCOUNT} = [\"AAAA\"]\n");
+    std::fs::write(&config, &own).unwrap();
+    let start = Start::at(&directory.path().join("data")).argument("--config").argument(&config);
+    let server = start.argument("--tableHost").argument("0.0.0.0").ready().await;
+    let blob = server.service().existing("photos").blob("a");
+    let unchecked = format!("{own}[oauth]\nmode = \"basic\"\n");
+    for (open, why) in [("", "is known to everybody"), (&unchecked, "everybody can make a token")] {
+        std::fs::write(&config, open).unwrap();
+        server.logged(&["accounts and roles stay as they are", why]).await;
+        blob.get().await.refused(403, "AuthenticationFailed");
+        let ann = token(ANN, &[], SystemClock.now().unix_seconds());
+        blob.get().with_token(&ann).await.refused(401, "InvalidAuthenticationInfo");
+    }
 }
 
 /// An issuer that signs tokens with ES256 and publishes its keys, once it is there.

@@ -77,6 +77,7 @@ codes! {
     EntityAlreadyExists 409 "The specified entity already exists.";
     EntityTooLarge 400 "The entity is larger than the maximum size permitted.";
     ErrorProcessingQueryExpression 400 "The query expression cannot be processed.";
+    FeatureVersionMismatch 409 "The operation cannot be performed because something on the resource is newer than the version of the request.";
     IncrementalCopyBlobMismatch 409 "The specified source blob is different than the copy source of the existing incremental copy blob.";
     IncrementalCopyOfEarlierVersionSnapshotNotAllowed 409 "The specified snapshot is earlier than the last snapshot copied into the incremental copy blob.";
     IncrementalCopySourceMustBeSnapshot 409 "The source for incremental copy request must be a snapshot.";

@@ -148,7 +148,8 @@ impl Target {
         let rest = raw_path.strip_prefix('/').ok_or_else(|| Problem::new(Code::InvalidUri))?;
         let by_host = host.and_then(account_label);
         let (account, rest) = match by_host {
-            Some(label) => (label.to_owned(), rest),
+            // Names of hosts have no case.
+            Some(label) => (label.to_ascii_lowercase(), rest),
             None => {
                 let (first, rest) = rest.split_once('/').unwrap_or((rest, ""));
                 (decode(first)?, rest)

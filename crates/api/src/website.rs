@@ -76,10 +76,10 @@ async fn page(app: &App, request: Request) -> Result<Answer, Problem> {
 fn address(host: Option<&str>, raw_path: &str) -> Result<(AccountName, String), Problem> {
     let rest = raw_path.strip_prefix('/').ok_or_else(|| Problem::new(Code::InvalidUri))?;
     let (account, path) = match host.and_then(|host| label(host).or_else(|| local_label(host))) {
-        Some(account) => (account, rest),
-        None => rest.split_once('/').unwrap_or((rest, "")),
+        Some(account) => (account.to_ascii_lowercase(), rest),
+        None => rest.split_once('/').map_or((rest.to_owned(), ""), |(account, path)| (account.to_owned(), path)),
     };
-    let account = account.strip_suffix(SECONDARY_SUFFIX).unwrap_or(account);
+    let account = account.strip_suffix(SECONDARY_SUFFIX).unwrap_or(&account);
     Ok((AccountName::parse(account).map_err(|_| not_found())?, decode(path)?))
 }
 
@@ -235,6 +235,7 @@ mod tests {
             (Some("dev.web.localhost"), "/a/b", Some(("dev", "a/b"))),
             (Some("dev-secondary.web.localhost"), "/a/b", Some(("dev", "a/b"))),
             (Some("dev.localhost:1"), "/", Some(("dev", ""))),
+            (Some("Dev.web.localhost"), "/a", Some(("dev", "a"))),
             (Some("127.0.0.1"), "/dev/a%20b", Some(("dev", "a b"))),
             (Some("localhost"), "/dev", Some(("dev", ""))),
             (None, "/dev/", Some(("dev", ""))),

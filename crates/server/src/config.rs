@@ -1,18 +1,19 @@
 //! The configuration: flags over environment over file over defaults.
 
 mod account;
+mod checks;
 mod oauth;
 mod print;
 mod tls;
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::FalseyValueParser;
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use lazuli_api::auth::accounts::{Accounts, DEVELOPMENT_ACCOUNT};
+use clap::builder::{BoolishValueParser, FalseyValueParser};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use lazuli_api::auth::accounts::Accounts;
 use lazuli_api::target::{Front, Service};
 use lazuli_engine::policy::Policies;
 use serde::{Deserialize, Serialize};
@@ -29,11 +30,27 @@ use crate::tls::CertificateFiles;
 const DEFAULT_FILE: &str = "config/lazuli.toml";
 /// Bytes of a MiB.
 const MIB: u64 = 1024 * 1024;
+/// How long a client may be waited for: up to a year.
+const SECONDS: RangeInclusive<u64> = 1..=365 * 24 * 60 * 60;
+/// How many rows may be kept in memory: up to a TiB.
+const CACHE_MIB: RangeInclusive<u64> = 1..=1024 * 1024;
+/// How many connections a service may have.
+const CONNECTIONS: RangeInclusive<usize> = 1..=1_000_000;
 
 /// Azure Storage on one durable node.
 #[derive(Debug, Parser)]
-#[command(name = "lazuli", version, about, disable_help_subcommand = true, args_conflicts_with_subcommands = true)]
+#[command(
+    name = "lazuli",
+    version,
+    about,
+    disable_help_subcommand = true,
+    disable_version_flag = true,
+    args_conflicts_with_subcommands = true
+)]
 pub(crate) struct Arguments {
+    /// Print the version
+    #[arg(short = 'V', visible_short_alias = 'v', long = "version", action = ArgAction::Version)]
+    _version: Option<bool>,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
     #[command(flatten)]
@@ -44,7 +61,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Deal with the configuration
-    #[command(subcommand)]
+    #[command(subcommand, arg_required_else_help = false)]
     Config(ConfigCommand),
 }
 
@@ -122,7 +139,8 @@ pub(crate) struct Flags {
         value_name = "BOOL",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "true"
+        default_missing_value = "true",
+        value_parser = BoolishValueParser::new()
     )]
     https_only: Option<bool>,
     /// MiB of rows kept in memory; the process uses up to four times as much [default: 64]
@@ -167,7 +185,11 @@ pub(crate) struct Flags {
     #[arg(long = "disableProductStyleUrl", visible_alias = "disable-product-style-url")]
     path_style_only: bool,
     /// Allow the development account, whose key everybody knows, and unchecked tokens on an address that others can reach
-    #[arg(long = "allow-development-account", env = "LAZULI_ALLOW_DEVELOPMENT_ACCOUNT")]
+    #[arg(
+        long = "allow-development-account",
+        env = "LAZULI_ALLOW_DEVELOPMENT_ACCOUNT",
+        value_parser = BoolishValueParser::new()
+    )]
     allow_development_account: bool,
     /// Accounts and their keys: `name:key1[:key2];…`. Without any, the development account
     #[arg(long, env = "LAZULI_ACCOUNTS", hide_env_values = true, value_name = "ACCOUNTS")]
@@ -262,6 +284,7 @@ pub(crate) struct Config {
     pub(crate) log_file: Option<PathBuf>,
     pub(crate) strict_versions: bool,
     pub(crate) path_style_only: bool,
+    allow_development_account: bool,
     /// The certificate; without one nothing is encrypted.
     pub(crate) certificate: Option<CertificateFiles>,
     pub(crate) accounts: Accounts,
@@ -279,6 +302,7 @@ pub(crate) struct Config {
 /// What may be another while the server runs.
 pub(crate) struct Reloaded {
     pub(crate) accounts: Accounts,
+    pub(crate) policies: Policies,
     pub(crate) certificate: Option<CertificateFiles>,
     /// The files that say so.
     pub(crate) watched: Vec<PathBuf>,
@@ -291,10 +315,17 @@ impl Config {
         let Admitted { accounts, development, oauth, tls } = admitted(flags, &file)?;
         let certificate = tls.files()?;
         let policies = account::policies(&file.accounts, &accounts)?;
-        let idle = flags.idle_timeout.or(file.idle_timeout).unwrap_or(120);
+        let allow_development_account = flags.allow_development_account || file.allow_development_account;
+        let idle = checks::within("idle_timeout", flags.idle_timeout.or(file.idle_timeout).unwrap_or(120), SECONDS)?;
         let listen = endpoints(flags, [file.blob, file.queue, file.table, file.web], idle);
-        if !flags.allow_development_account && !file.allow_development_account {
-            check_private(&listen, development, oauth.is_unchecked())?;
+        for Listen { keep_alive, .. } in &listen {
+            checks::within("keep_alive", keep_alive.as_secs(), SECONDS)?;
+        }
+        let cache_mib = checks::within("cache_mib", flags.cache_mib.or(file.cache_mib).unwrap_or(64), CACHE_MIB)?;
+        let connections_max = flags.connections_max.or(file.connections_max).unwrap_or(4096);
+        let connections_max = checks::within("connections_max", connections_max, CONNECTIONS)?;
+        if !allow_development_account {
+            checks::private(&listen, development, oauth.is_unchecked())?;
         }
         let location = flags.location.clone().or(file.location).unwrap_or_else(|| PathBuf::from(".lazuli"));
         let level = match (flags.silent, &flags.debug) {
@@ -302,20 +333,22 @@ impl Config {
             (true, None) => "warn".to_owned(),
             _ => flags.log_level.clone().or(file.log_level).unwrap_or_else(|| "info".to_owned()),
         };
+        checks::log_level(&level)?;
         Ok(Self {
             location: (!flags.in_memory).then_some(location),
             durability: flags.durability.or(file.durability).unwrap_or(Durability::Sync),
             listen,
-            cache_bytes: flags.cache_mib.or(file.cache_mib).unwrap_or(64).saturating_mul(MIB),
+            cache_bytes: cache_mib.saturating_mul(MIB),
             reserve_bytes: flags.reserve_mib.or(file.reserve_mib).unwrap_or(64).saturating_mul(MIB),
             group_jobs_max: flags.group_max.unwrap_or(lazuli_engine::store::embedded::GROUP_JOBS_MAX).max(1),
-            connections_max: flags.connections_max.or(file.connections_max).unwrap_or(4096).max(1),
+            connections_max,
             idle_timeout: Duration::from_secs(idle),
             log_format: flags.log_format.or(file.log_format).unwrap_or(LogFormat::Text),
             log_level: level,
             log_file: flags.debug.clone(),
             strict_versions: !flags.skip_version_check && (flags.strict_versions || file.strict_versions),
             path_style_only: flags.path_style_only || file.path_style_only,
+            allow_development_account,
             accounts,
             policies,
             account_tables: file.accounts,
@@ -326,22 +359,29 @@ impl Config {
         })
     }
 
-    /// Reads again who may come in, and with what certificate: what the files say now. Nothing else changes while the
-    /// server runs; not either whether it has a certificate at all, which `encrypted` says.
-    pub(crate) fn reload(flags: &Flags, encrypted: bool) -> Result<Reloaded, StartError> {
-        let Admitted { accounts, oauth, tls, .. } = admitted(flags, &read_file(flags.config.as_deref())?)?;
+    /// Reads again who may come in, with what certificate, and what is set for accounts: what the files say now. Nothing
+    /// else changes while the server runs; not either where it listens, which `listen` says, and whether it has a
+    /// certificate at all, which `encrypted` says.
+    pub(crate) fn reload(flags: &Flags, listen: &[Listen], encrypted: bool) -> Result<Reloaded, StartError> {
+        let file = read_file(flags.config.as_deref())?;
+        let Admitted { accounts, development, oauth, tls } = admitted(flags, &file)?;
         let certificate = tls.files()?;
         if certificate.is_some() != encrypted {
             return Err(StartError::new("only a restart begins or ends to encrypt"));
         }
-        Ok(Reloaded { accounts, watched: watched(flags, &oauth, certificate.as_ref()), certificate })
+        let policies = account::policies(&file.accounts, &accounts)?;
+        // What a start would refuse to show, a running server does not show either.
+        if !flags.allow_development_account && !file.allow_development_account {
+            checks::private(listen, development, oauth.is_unchecked())?;
+        }
+        Ok(Reloaded { accounts, policies, watched: watched(flags, &oauth, certificate.as_ref()), certificate })
     }
 }
 
 /// Who may come in.
 struct Admitted {
     accounts: Accounts,
-    /// Whether the development account is among them with the key that everybody knows.
+    /// Whether one of them has the key that everybody knows.
     development: bool,
     oauth: OAuth,
     tls: TlsTable,
@@ -375,7 +415,7 @@ fn read_file(named: Option<&std::path::Path>) -> Result<File, StartError> {
     toml::from_str(&text).map_err(|error| {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
-        StartError::new(format!("{}, line {line}: {}", path.display(), error.message()))
+        StartError::new(format!("{}, line {line}: {}", path.display(), checks::without_value(error.message())))
     })
 }
 
@@ -399,31 +439,9 @@ fn endpoints(flags: &Flags, file: [Endpoint; 4], idle: u64) -> Vec<Listen> {
     given.into_iter().zip(file).filter_map(listen).collect()
 }
 
-/// Refuses to show what everybody may use to other machines: the development account, and tokens that are not checked.
-fn check_private(listen: &[Listen], development: bool, unchecked_tokens: bool) -> Result<(), StartError> {
-    // Websites are for everybody, and no key opens more of them.
-    let public = |listen: &&Listen| {
-        let private = listen.host == "localhost" || listen.host.parse::<IpAddr>().is_ok_and(|host| host.is_loopback());
-        listen.front != Front::Web && !private
-    };
-    let Some(Listen { host, .. }) = listen.iter().find(public) else { return Ok(()) };
-    if development {
-        return Err(StartError::new(format!(
-            "{host} can be reached by others, and the key of {DEVELOPMENT_ACCOUNT} is known to everybody: give accounts \
-             of your own (LAZULI_ACCOUNTS=name:key), or --allow-development-account"
-        )));
-    }
-    if unchecked_tokens {
-        return Err(StartError::new(format!(
-            "{host} can be reached by others, and with --oauth basic everybody can make a token: name an issuer and its \
-             keys, or --allow-development-account"
-        )));
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use lazuli_api::auth::accounts::DEVELOPMENT_ACCOUNT;
     use lazuli_engine::names::AccountName;
 
     use super::*;
@@ -516,14 +534,6 @@ mod tests {
             let error = load(text).err().unwrap().to_string();
             assert!(error.contains(named) && !error.contains('\n'), "{text}: {error}");
         }
-    }
-
-    #[test]
-    fn the_development_account_is_not_shown_to_others_unawares() {
-        assert!(load(&["--blobHost", "0.0.0.0"]).is_err());
-        assert!(load(&["--blobHost", "0.0.0.0", "--allow-development-account"]).is_ok());
-        assert!(load(&["--blobHost", "0.0.0.0", "--accounts", "mine:c2VjcmV0"]).is_ok());
-        assert!(load(&["--webHost", "0.0.0.0", "--webPort", "0"]).is_ok());
     }
 
     #[test]

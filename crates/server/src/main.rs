@@ -30,7 +30,10 @@ use start::StartError;
 const DRAIN: Duration = Duration::from_secs(15);
 
 fn main() -> ExitCode {
-    let Arguments { command, flags } = Arguments::parse();
+    let Arguments { command, flags, .. } = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return unparsed(&error),
+    };
     let ended = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -43,16 +46,33 @@ fn main() -> ExitCode {
         });
     match ended {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Nobody may be there to read it; the exit code says the same.
-            let _ = writeln!(std::io::stderr(), "lazuli: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) => fail(&error.to_string()),
     }
+}
+
+/// Ends with one line on standard error.
+fn fail(line: &str) -> ExitCode {
+    // Nobody may be there to read it; the exit code says the same.
+    let _ = writeln!(std::io::stderr(), "lazuli: {}", line.replace('\n', " "));
+    ExitCode::FAILURE
+}
+
+/// Ends with what was asked for, help or the version, or with what is wrong with an argument or a variable.
+fn unparsed(error: &clap::Error) -> ExitCode {
+    let text = error.to_string();
+    if !error.use_stderr() {
+        say(text.trim_end());
+        return ExitCode::SUCCESS;
+    }
+    let about_usage = |line: &&str| line.starts_with("Usage:") || line.starts_with("For more information");
+    let lines = text.lines().map(str::trim).take_while(|line| !about_usage(line)).filter(|line| !line.is_empty());
+    let line = lines.collect::<Vec<_>>().join(" ");
+    fail(&format!("{} (--help tells all)", line.trim_start_matches("error: ")))
 }
 
 async fn run(flags: Flags) -> Result<(), StartError> {
     let config = Config::load(&flags)?;
+    let seen = reload::states(&config.watched);
     log::start(&config)?;
     let limits = Limits { head: config.idle_timeout, idle: config.idle_timeout, drain: DRAIN };
     let connections_max = config.connections_max;
@@ -60,14 +80,15 @@ async fn run(flags: Flags) -> Result<(), StartError> {
     let mut terminate = signal(SignalKind::terminate()).map_err(handlers)?;
     let hangup = signal(SignalKind::hangup()).map_err(handlers)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(handlers)?;
-    let (watched, files) = (config.watched.clone(), config.certificate.clone());
+    let (watched, files, listen) = (config.watched.clone(), config.certificate.clone(), config.listen.clone());
     let started = start::start(config).await?;
     let tls = started.tls;
     let scheme = if tls.is_some() { "https" } else { "http" };
     // Clients that have no token do not wait for that.
     tokio::spawn(reload::fetch_keys(started.app.accounts.clone()));
     let (accounts, certificate) = (started.app.accounts.clone(), tls.clone().zip(files));
-    tokio::spawn(Followed { flags, watched, accounts, certificate }.follow(hangup));
+    let engine = started.app.engine.clone();
+    tokio::spawn(Followed { flags, watched, seen, accounts, engine, listen, certificate }.follow(hangup));
 
     let (stop, stopped) = watch::channel(false);
     let mut ready = Vec::new();

@@ -1,18 +1,22 @@
-//! Who may come in, and how, while the server runs: accounts, roles and the certificate follow their files without a
-//! restart.
+//! Who may come in, and how, while the server runs: accounts with their settings, roles and the certificate follow their
+//! files without a restart.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use lazuli_api::auth::accounts::Accounts;
+use lazuli_engine::Engine;
 use tokio::signal::unix::Signal;
 use tokio::time::MissedTickBehavior;
 
-use crate::config::{Config, Flags, Reloaded};
+use crate::config::{Config, Flags, Listen, Reloaded};
 use crate::tls::{CertificateFiles, Tls};
 
 /// How often files are looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Of each file, what tells one state of it from the next.
+pub(crate) type States = Vec<Option<(SystemTime, u64)>>;
 
 /// What is read again.
 pub(crate) struct Followed {
@@ -20,7 +24,13 @@ pub(crate) struct Followed {
     pub(crate) flags: Flags,
     /// The files that say who may come in, and how.
     pub(crate) watched: Vec<PathBuf>,
+    /// How they were when they were read: before anybody could be told that the server is ready.
+    pub(crate) seen: States,
     pub(crate) accounts: Accounts,
+    /// Keeps what is set for accounts.
+    pub(crate) engine: Engine,
+    /// Where the server listens.
+    pub(crate) listen: Vec<Listen>,
     /// The certificate, and where it lies.
     pub(crate) certificate: Option<(Tls, CertificateFiles)>,
 }
@@ -31,11 +41,10 @@ impl Followed {
     pub(crate) async fn follow(mut self, mut hangup: Signal) {
         let mut ticks = tokio::time::interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut seen = states(&self.watched);
         loop {
             tokio::select! {
                 _ = ticks.tick() => {
-                    if states(&self.watched) == seen {
+                    if states(&self.watched) == self.seen {
                         continue;
                     }
                 }
@@ -45,14 +54,15 @@ impl Followed {
             let watched = self.watched.clone();
             self.reload();
             // What changed while it was read is read once more.
-            seen = if self.watched == watched { now } else { states(&self.watched) };
+            self.seen = if self.watched == watched { now } else { states(&self.watched) };
         }
     }
 
     fn reload(&mut self) {
-        match Config::reload(&self.flags, self.certificate.is_some()) {
-            Ok(Reloaded { accounts, certificate, watched }) => {
+        match Config::reload(&self.flags, &self.listen, self.certificate.is_some()) {
+            Ok(Reloaded { accounts, policies, certificate, watched }) => {
                 self.accounts.replace(&accounts);
+                self.engine.set_policies(policies);
                 self.watched = watched;
                 if let (Some((_, files)), Some(others)) = (&mut self.certificate, certificate) {
                     *files = others;
@@ -80,7 +90,7 @@ pub(crate) async fn fetch_keys(accounts: Accounts) {
 }
 
 /// What tells one state of a file from the next; none of a file that is not there.
-fn states(watched: &[PathBuf]) -> Vec<Option<(SystemTime, u64)>> {
+pub(crate) fn states(watched: &[PathBuf]) -> States {
     let state = |path: &PathBuf| {
         let metadata = std::fs::metadata(path).ok()?;
         Some((metadata.modified().ok()?, metadata.len()))

@@ -71,11 +71,20 @@ pub struct Key(Vec<u8>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AccountError {
     /// The name is none.
-    #[error("{0:?} is not an account name: 3 to 24 lower-case letters and digits")]
+    #[error("{} is not an account name: 3 to 24 lower-case letters and digits", shown(.0))]
     Name(String),
     /// There are no keys, or more than two, or one is empty or not Base64.
     #[error("account {0:?} needs one or two keys in Base64")]
     Keys(String),
+}
+
+/// What was given for a name; not if it is so long that it may be a key.
+fn shown(name: &str) -> String {
+    const CHARACTERS_MAX: usize = 32;
+    match name.chars().count() {
+        0..=CHARACTERS_MAX => format!("{name:?}"),
+        count => format!("what has {count} characters"),
+    }
 }
 
 impl Accounts {

@@ -114,7 +114,9 @@ pub(crate) async fn authorize(accounts: &Accounts, engine: &Engine, asked: Asked
         return Err(Problem::new(Code::KeyBasedAuthenticationNotPermitted));
     }
     let grant = admit(Grant::new(principal), asked)?;
-    if asked.target.secondary && !matches!(*asked.method, Method::GET | Method::HEAD) {
+    // A query of a blob is posted, and reads all the same.
+    let reads = matches!(*asked.method, Method::GET | Method::HEAD) || asked.needs == Permission::Read;
+    if asked.target.secondary && !reads {
         return Err(Problem::new(Code::InsufficientAccountPermissions)
             .saying("Write operations are not allowed on the secondary endpoint."));
     }
@@ -147,7 +149,7 @@ async fn identify(
 ) -> Result<Principal, Problem> {
     let issuer = accounts.issuer();
     let signature = asked.fields.query_opt("sig").is_some();
-    let Some(authorization) = asked.fields.header_opt("authorization")? else {
+    let Some(authorization) = authorization(asked.fields)? else {
         if signature {
             return signed(account, issuer.as_deref(), None, engine, asked).await;
         }
@@ -169,6 +171,18 @@ async fn identify(
     Ok(Principal::Identity(Arc::new(issuer.with_roles(identity, asked.service, asked.target))))
 }
 
+/// The Authorization header, if there is one.
+///
+/// Refuses `InvalidAuthenticationInfo` for several, and for one that is no text.
+fn authorization(fields: &Fields) -> Result<Option<&str>, Problem> {
+    const NAME: &str = "authorization";
+    let malformed = || Problem::new(Code::InvalidAuthenticationInfo);
+    if fields.headers().get_all(NAME).iter().count() > 1 {
+        return Err(malformed());
+    }
+    fields.header_opt(NAME).map_err(|_| malformed())
+}
+
 /// What an Authorization header holds.
 enum Credential<'a> {
     /// An account and a signature made with its key.
@@ -181,7 +195,7 @@ impl<'a> Credential<'a> {
     /// Refuses `InvalidAuthenticationInfo`.
     fn parse(authorization: &'a str) -> Result<Self, Problem> {
         let malformed = || Problem::new(Code::InvalidAuthenticationInfo);
-        let (scheme, credential) = authorization.split_once(' ').ok_or_else(malformed)?;
+        let (scheme, credential) = authorization.split_once(' ').unwrap_or((authorization, ""));
         match scheme {
             _ if scheme.eq_ignore_ascii_case("SharedKey") => Ok(Self::Key(Scheme::SharedKey, credential)),
             _ if scheme.eq_ignore_ascii_case("SharedKeyLite") => Ok(Self::Key(Scheme::SharedKeyLite, credential)),

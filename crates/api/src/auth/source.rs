@@ -95,15 +95,23 @@ fn is_own(authority: &str, host: &str) -> bool {
 }
 
 /// Decides whether who sent `call` may read the blob at `source`: by the shared access signature in its URL, by a token
-/// for it, because it lies in the account that the sender owns, or because anybody may.
+/// for it, because it lies in the sender's account and the sender may read it there, or because anybody may.
 ///
 /// Refuses as the service does for a read of that URL.
 pub async fn authorize_url(call: &Call, source: &Source) -> Result<Grant, Problem> {
     let arrival = &call.arrival;
     let has_own = source.fields.has_header("authorization") || source.fields.query_opt("sig").is_some();
     let same_account = source.target.account == call.target.account;
-    if !has_own && same_account && matches!(call.grant.principal(), Principal::Owner) {
-        return Ok(call.grant.clone());
+    let mut lacking = None;
+    if !has_own && same_account {
+        match call.grant.principal() {
+            Principal::Owner => return Ok(call.grant.clone()),
+            Principal::Identity(_) => match auth::within(call, &source.target, Permission::Read) {
+                Ok(grant) => return Ok(grant),
+                Err(refused) => lacking = Some(refused),
+            },
+            Principal::Signature(_) | Principal::Anonymous => {}
+        }
     }
     // What must be encrypted came with the request, and would go over the URL.
     let peer = Peer { secure: arrival.peer.secure && source.secure, ..arrival.peer };
@@ -118,7 +126,9 @@ pub async fn authorize_url(call: &Call, source: &Source) -> Result<Grant, Proble
         peer,
         strict: arrival.strict,
     };
-    auth::authorize(&arrival.accounts, &call.engine, asked).await
+    let grant = auth::authorize(&arrival.accounts, &call.engine, asked).await;
+    // Who brought a token is told what it lacks, not that there is none.
+    grant.map_err(|refused| lacking.unwrap_or(refused))
 }
 
 #[cfg(test)]

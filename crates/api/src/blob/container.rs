@@ -115,6 +115,7 @@ static GET_ACL: Operation = Operation {
 
 async fn get_acl(call: Call) -> Result<Answer, Problem> {
     let view = container::get(&call.engine, on(&call, condition::none(&call.fields)?)?).await?;
+    acl::check_version(&view.access.policies, call.version)?;
     let answer =
         etag::onto(Answer::ok(), view.etag).header_opt(acl::PUBLIC_ACCESS, acl::public_access_text(view.access.public));
     Ok(answer.xml(acl::document(&view.access.policies)))

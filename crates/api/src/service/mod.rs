@@ -145,6 +145,7 @@ mod tests {
             ("authorization", "SharedKey a:b", "", old),
             ("authorization", "sharedkeylite a:b", "comp=list", old),
             ("authorization", "Bearer a.b.c", "", None),
+            ("authorization", "SharedKey a:b", "api-version=2020-02-10", old),
             ("host", "x", "sv=2020-02-10&sig=x", None),
             ("host", "x", "api-version=2020-02-10", None),
         ];

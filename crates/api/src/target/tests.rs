@@ -71,6 +71,7 @@ fn the_account_is_in_the_host_or_in_the_path() {
         ("dev.blob.localhost:10000", false),
         ("dev.localhost:10000", false),
         ("dev.blob.core.windows.net", false),
+        ("Dev.Blob.LocalHost:10000", false),
     ];
     for (host, path_style) in cases {
         let path = if path_style { "/dev/photos/a" } else { "/photos/a" };

@@ -6,6 +6,7 @@ use lazuli_engine::access::{AccessPolicy, PublicAccess};
 use crate::code::Code;
 use crate::error::Problem;
 use crate::fields::Fields;
+use crate::version::Version;
 use crate::wire::date;
 use crate::wire::xml::{Document, Writer, node_value};
 
@@ -125,6 +126,19 @@ fn are_permissions(text: &str, letters: &str) -> bool {
 /// A date as the service shows it, however it was written.
 fn shown_date(text: &str) -> String {
     date::parse_iso8601(text).map_or_else(|| text.to_owned(), date::iso8601)
+}
+
+/// Sees to it that a client of `version` understands what policies of a container allow: adding and creating came with
+/// 2015-04-05.
+///
+/// Refuses `FeatureVersionMismatch`.
+pub fn check_version(policies: &[AccessPolicy], version: Version) -> Result<(), Problem> {
+    let is_newer = |policy: &AccessPolicy| policy.permission.as_deref().is_some_and(|text| text.contains(['a', 'c']));
+    match policies.iter().find(|policy| is_newer(policy)) {
+        Some(policy) if version < Version::V2015_04_05 => Err(Problem::new(Code::FeatureVersionMismatch)
+            .saying(format!("The access policy {} allows what this version does not know.", policy.id))),
+        _ => Ok(()),
+    }
 }
 
 /// The body of Get Container ACL.

@@ -97,7 +97,7 @@ fn copied() -> CopyRequest {
         scope: None,
         tier: None,
         protection: Protection::default(),
-        seal: false,
+        seal: None,
     }
 }
 

@@ -96,38 +96,45 @@ impl AccountTable {
     }
 }
 
-/// The accounts: those of `text` or of the environment, else those of the file; and whether the development account is
-/// among them with the key that everybody knows.
+/// The accounts: those of `text` or of the environment, else those of the file; and whether one of them has the key that
+/// everybody knows, the development account's.
 pub(super) fn accounts(
     text: Option<&str>,
     file: &BTreeMap<String, AccountTable>,
 ) -> Result<(Accounts, bool), StartError> {
     let azurite = std::env::var("AZURITE_ACCOUNTS").ok();
     let refused = |error: AccountError| StartError::new(error.to_string());
-    let mut accounts = Accounts::default();
-    if let Some(text) = text.or(azurite.as_deref()) {
-        for entry in text.split(';').filter(|entry| !entry.trim().is_empty()) {
-            let mut parts = entry.trim().split(':');
+    let (mut accounts, mut development) = (Accounts::default(), false);
+    // A variable that is set to nothing says nothing.
+    let mut given = [text, azurite.as_deref()].into_iter().flatten().map(entries);
+    if let Some(entries) = given.find(|entries| !entries.is_empty()) {
+        for entry in entries {
+            let mut parts = entry.split(':');
             let name = parts.next().unwrap_or_default();
             let keys: Vec<_> = parts.collect();
             let rules = file.get(name).map(AccountTable::rules).unwrap_or_default();
             accounts = accounts.with_rules(name, &keys, rules).map_err(refused)?;
+            development |= keys.contains(&DEVELOPMENT_KEY);
         }
-        return Ok((accounts, false));
+        return Ok((accounts, development));
     }
     if file.is_empty() {
         return Ok((accounts.with(DEVELOPMENT_ACCOUNT, &[DEVELOPMENT_KEY]).map_err(refused)?, true));
     }
-    let mut development = false;
     for (name, table) in file {
         let mut keys: Vec<_> = table.0.keys.iter().map(String::as_str).collect();
         if keys.is_empty() && name == DEVELOPMENT_ACCOUNT {
             keys.push(DEVELOPMENT_KEY);
-            development = true;
         }
+        development |= keys.contains(&DEVELOPMENT_KEY);
         accounts = accounts.with_rules(name, &keys, table.rules()).map_err(refused)?;
     }
     Ok((accounts, development))
+}
+
+/// `name:key1[:key2]`, each account by itself.
+fn entries(text: &str) -> Vec<&str> {
+    text.split(';').map(str::trim).filter(|entry| !entry.is_empty()).collect()
 }
 
 /// The policies that the file's tables stand for. A table of an account that the environment does not name is of no
@@ -236,6 +243,10 @@ mod tests {
         let found = ["mine", "closed", "devstoreaccount1"].map(|name| rules(&of_file, name));
         assert_eq!(found, [Some((true, true)), Some((false, true)), Some((true, false))]);
         assert!(development, "its key is the one that everybody knows");
+        for nothing in ["", " ; "] {
+            let (given, _) = accounts(Some(nothing), &file).unwrap();
+            assert_eq!(given.names().len(), 3, "the file's");
+        }
         let (given, development) = accounts(Some("closed:a2V5;new:a2V5"), &file).unwrap();
         let found = ["mine", "closed", "new"].map(|name| rules(&given, name));
         assert_eq!((found, development), ([None, Some((false, true)), Some((true, true))], false));

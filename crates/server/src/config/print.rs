@@ -27,6 +27,7 @@ struct Printed<'a, A> {
     log_level: &'a str,
     strict_versions: bool,
     path_style_only: bool,
+    allow_development_account: bool,
     #[serde(flatten)]
     services: BTreeMap<&'static str, Endpoint<'a>>,
     tls: TlsTable,
@@ -62,6 +63,7 @@ pub(crate) fn print(config: &Config) -> Result<String, StartError> {
         log_level: &config.log_level,
         strict_versions: config.strict_versions,
         path_style_only: config.path_style_only,
+        allow_development_account: config.allow_development_account,
         services: services.collect(),
         tls: config.tls.clone().with_password(HIDDEN),
         accounts: accounts.collect(),
@@ -128,5 +130,7 @@ mod tests {
         );
         let file: File = toml::from_str(&shown).unwrap();
         assert!(file.location.is_none() && file.accounts.contains_key("devstoreaccount1"));
+        let shown = printed(&["--config", path, "--blobHost", "::", "--allow-development-account"]);
+        assert!(toml::from_str::<File>(&shown).unwrap().allow_development_account);
     }
 }

@@ -9,11 +9,12 @@ use lazuli_engine::queue::queues;
 use lazuli_engine::table::tables;
 use lazuli_engine::{Engine, Error, Refusal};
 
-use super::form::{Form, malformed, parse_instant};
+use super::form::{Form, malformed};
 use crate::auth::rights::Letters;
 use crate::auth::{Asked, failed};
 use crate::error::Problem;
 use crate::target::Service;
+use crate::wire::date;
 
 /// Puts what the policy says that the signature names into `form`, where the signature itself says nothing.
 ///
@@ -23,8 +24,9 @@ pub(super) async fn complete(form: &mut Form<'_>, engine: &Engine, asked: Asked<
     let policies = stored(form, engine, asked).await?;
     let policy = policies.into_iter().find(|policy| policy.id == id);
     let policy = policy.ok_or_else(|| failed(&format!("The access policy {id} is not stored on the resource.")))?;
-    fill(&mut form.start, policy.start.as_deref(), "st", parse_instant)?;
-    fill(&mut form.expiry, policy.expiry.as_deref(), "se", parse_instant)?;
+    // A policy may write instants in more ways than a signature.
+    fill(&mut form.start, policy.start.as_deref(), "st", date::parse_iso8601)?;
+    fill(&mut form.expiry, policy.expiry.as_deref(), "se", date::parse_iso8601)?;
     fill(&mut form.permissions, policy.permission.as_deref(), "sp", Letters::parse)
 }
 

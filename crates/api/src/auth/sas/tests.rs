@@ -369,6 +369,7 @@ async fn a_stored_policy_says_what_the_signature_leaves_out() {
         policy("old", None, Some("2026-08-01"), Some("r")),
         policy("bare", None, None, None),
         policy("letters", None, None, Some("w")),
+        policy("offset", Some("2026-08-01T02:00:00+02:00"), Some("2026-08-01T23:00:00.000000000-01:00"), Some("r")),
     ];
     let on = OnContainer { address, conditions: Conditions::default(), lease: None };
     let access = AccessControl { public: PublicAccess::Private, policies };
@@ -384,6 +385,8 @@ async fn a_stored_policy_says_what_the_signature_leaves_out() {
         ("si=bare&se=2026-08-02", Err(Code::AuthenticationFailed)),
         ("si=bare&se=2026-08-02&sp=r", Ok(())),
         ("si=letters&se=2026-08-02", Err(Code::AuthorizationPermissionMismatch)),
+        ("si=offset", Ok(())),
+        ("si=offset&se=2026-08-02", Ok(())),
         ("si=none", Err(Code::AuthenticationFailed)),
     ];
     for (query, expected) in cases {
