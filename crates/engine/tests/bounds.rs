@@ -148,7 +148,7 @@ async fn copied(engine: &Engine, from: &str, to: &str) {
         scope: None,
         tier: None,
         protection: Protection::default(),
-        seal: false,
+        seal: None,
     };
     copy::copy(engine, on(from), on(to), request).await.unwrap();
 }
