@@ -130,6 +130,25 @@ async fn a_certificate_that_cannot_be_used_is_named() {
 }
 
 #[tokio::test]
+async fn rows_that_are_gone_or_garbage_are_not_taken_for_a_new_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Start::at(directory.path()).ready().await;
+    server.service().container("photos").await.blob("kept").put("one").await.expect(201);
+    assert!(server.terminate().await.status.success());
+    let log = directory.path().join("rows/db");
+    let whole = std::fs::read(&log).unwrap();
+    for garbage in
+        [Vec::new(), vec![0; whole.len()], (0..whole.len()).map(|at| u8::try_from(at * 31 % 251).unwrap()).collect()]
+    {
+        std::fs::write(&log, garbage).unwrap();
+        assert_one_line(Start::at(directory.path()).run().await, &["rows"]);
+    }
+    std::fs::write(&log, whole).unwrap();
+    let server = Start::at(directory.path()).ready().await;
+    assert_eq!(server.service().existing("photos").blob("kept").get().await.expect(200).text(), "one");
+}
+
+#[tokio::test]
 async fn a_data_directory_that_is_a_file_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");

@@ -17,6 +17,7 @@ use crate::names::AccountName;
 use crate::payload::{PayloadOptions, Payloads, SEGMENT_BYTES, Staged};
 use crate::policy::{AccountPolicy, Policies};
 use crate::store::embedded::{Embedded, EmbeddedOptions, GROUP_JOBS_MAX, OnPoison};
+use crate::store::kv::beginning::Beginning;
 use crate::store::kv::memory::MemoryKv;
 use crate::store::kv::sled::SledKv;
 use crate::store::{self, Direction, KeyRange, OpenError, Purpose, Snapshot, Space, Store, StoreError, Tx, View};
@@ -113,6 +114,8 @@ impl Engine {
         std::fs::create_dir_all(directory)
             .map_err(|error| StoreError::Backend(format!("creating {}: {error}", directory.display())))?;
         let kv = SledKv::open(&directory.join("rows"), options.cache_bytes)?;
+        let beginning = Beginning::of(directory);
+        beginning.check(&kv)?;
         let payloads = PayloadOptions {
             directory: Some(directory.join("payload")),
             durability: options.durability,
@@ -129,6 +132,7 @@ impl Engine {
             sync_probe: options.sync_probe,
         };
         let store = Embedded::open(kv, store)?;
+        beginning.note()?;
         let closed = store.closed();
         let engine = Self::over(Arc::new(store), closed, payloads).await?;
         engine.set_policies(options.policies);

@@ -301,6 +301,16 @@ pub enum OpenError {
         /// Where they lie.
         directory: PathBuf,
     },
+    /// There were rows, and are none any more.
+    #[error(
+        "{} holds nothing that can be read, though it did once: restore the data directory from a copy, or begin with \
+         an empty one",
+        directory.display()
+    )]
+    RowsLost {
+        /// Where they were.
+        directory: PathBuf,
+    },
     /// The data was written by another version.
     #[error("the data has format {found}, this version reads format {known}: run the version of lazuli that wrote it")]
     Format {

@@ -1,5 +1,6 @@
 //! Ordered bytes with atomic batches: all that the embedded store asks of a storage engine.
 
+pub(crate) mod beginning;
 pub mod fault;
 pub mod memory;
 pub mod sled;

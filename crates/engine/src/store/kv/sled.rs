@@ -86,6 +86,11 @@ impl SledKv {
         }
     }
 
+    /// Whether there is no row in any space.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.trees.iter().all(sled::Tree::is_empty)
+    }
+
     fn tree(&self, space: Space) -> Result<&sled::Tree, StoreError> {
         self.trees.get(space.index()).ok_or_else(|| StoreError::Backend(format!("no tree for {space:?}")))
     }
