@@ -241,7 +241,7 @@ async fn the_largest_records_stay_in_the_log_and_are_there_after_reopening() {
     }
     drop(store);
     let kv = open(); // refuses if there were side files
-    assert_eq!(kv.chunk(Space::Small, &KeyRange::all(), Direction::Forward, 1000).unwrap().len(), 200);
+    assert_eq!(kv.chunk(Space::Small, &KeyRange::all(), Direction::Forward, 1000, &|_| true).unwrap().len(), 200);
     kv.check_for_side_files().unwrap();
 }
 

@@ -57,7 +57,7 @@ pub(super) fn has_snapshots(view: &dyn View, base: &[u8]) -> Result<bool, StoreE
     if let Some(sweep) = sweep(view, base)? {
         range = range.starting(Bound::Excluded(layer::key(base, sweep.at)));
     }
-    Ok(view.scan(Space::Snapshots, range, Direction::Forward).next().transpose()?.is_some())
+    view.any(Space::Snapshots, &range)
 }
 
 /// Whether a transaction did what it was asked for, or must be preceded by the end of a sweep.

@@ -148,7 +148,7 @@ async fn remove_if_empty(engine: &Engine, id: u64) -> Result<(), Error> {
     let empty = engine
         .write(Purpose::Free, move |tx| {
             let extents = KeyRange::prefix(&payload::extent_prefix(id));
-            let empty = tx.scan(Space::Extents, extents, Direction::Forward).next().is_none();
+            let empty = !tx.any(Space::Extents, &extents)?;
             if empty {
                 tx.delete(Space::Segments, &segment::key(id))?;
             }

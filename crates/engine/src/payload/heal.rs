@@ -87,8 +87,7 @@ fn free_gaps(view: &dyn View, segments: &Segments, id: u64) -> Result<bool, Stor
 
 /// Whether any bytes of the segment are named.
 fn is_named(view: &dyn View, id: u64) -> Result<bool, StoreError> {
-    let extents = KeyRange::prefix(&payload::extent_prefix(id));
-    Ok(view.scan(Space::Extents, extents, Direction::Forward).next().transpose()?.is_some())
+    view.any(Space::Extents, &KeyRange::prefix(&payload::extent_prefix(id)))
 }
 
 fn remove_strangers(directory: &Path, known: &[u64]) -> Result<(), StoreError> {

@@ -103,9 +103,7 @@ pub(crate) fn expire(tx: &mut dyn Tx, at: Timestamp, number: u64) -> Result<(), 
 fn leave(tx: &mut dyn Tx, place: &Place) -> Result<(), StoreError> {
     tx.delete(Space::Places, &place.key())?;
     let span = Span::at(place.incarnation, place.visible);
-    // From the end: messages go from the beginning, so the last place is the one most likely still there.
-    let empty = tx.scan(Space::Places, span.all(), Direction::Backward).next().transpose()?.is_none();
-    if empty { tx.delete(Space::Spans, &span.key()) } else { Ok(()) }
+    if tx.any(Space::Places, &span.all())? { Ok(()) } else { tx.delete(Space::Spans, &span.key()) }
 }
 
 /// Writes the text of a message, over `old` if there is one.

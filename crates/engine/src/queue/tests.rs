@@ -12,7 +12,7 @@ use crate::names::{AccountName, QueueName};
 use crate::payload::tests::support::{Rows, World};
 use crate::properties::Metadata;
 use crate::queue::{messages, queues};
-use crate::store::kv::{Kv, Writes};
+use crate::store::kv::{Kv, Wanted, Writes};
 use crate::store::{Direction, KeyRange, Pair, Space, StoreError};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -166,8 +166,15 @@ impl Kv for Counted {
         self.read.fetch_add(1, Ordering::Relaxed);
         self.rows.get(space, key)
     }
-    fn chunk(&self, space: Space, range: &KeyRange, way: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
-        let pairs = self.rows.chunk(space, range, way, limit)?;
+    fn chunk(
+        &self,
+        space: Space,
+        range: &KeyRange,
+        way: Direction,
+        limit: usize,
+        wanted: &Wanted<'_>,
+    ) -> Result<Vec<Pair>, StoreError> {
+        let pairs = self.rows.chunk(space, range, way, limit, wanted)?;
         self.read.fetch_add(1 + pairs.len(), Ordering::Relaxed);
         Ok(pairs)
     }

@@ -86,11 +86,13 @@ fn text(bytes: &Bytes) -> String {
 
 fn scan<V: View + ?Sized>(view: &V, range: KeyRange, direction: Direction) -> Vec<String> {
     let visited = visit(view, &range);
+    let any = view.any(Space::Blobs, &range).unwrap();
     let scanned: Vec<String> = view
         .scan(Space::Blobs, range, direction)
         .map(|pair| pair.map(|(key, value)| format!("{}={}", text(&key), text(&value))))
         .collect::<Result<_, _>>()
         .unwrap();
+    assert_eq!(any, !scanned.is_empty(), "there is something in a range if a scan answers something");
     if direction == Direction::Forward {
         assert_eq!(visited, scanned, "a visit shows what a scan answers");
     }

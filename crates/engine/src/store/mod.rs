@@ -100,6 +100,11 @@ pub trait View {
     /// The pairs of `range` in byte order, or in reverse.
     fn scan(&self, space: Space, range: KeyRange, direction: Direction) -> Pairs<'_>;
 
+    /// Whether there is any pair in `range`.
+    fn any(&self, space: Space, range: &KeyRange) -> Result<bool, StoreError> {
+        Ok(self.scan(space, range.clone(), Direction::Forward).next().transpose()?.is_some())
+    }
+
     /// Shows each pair of `range` in byte order to `each`, until that breaks: what a scan answers, for whoever looks at
     /// many pairs and keeps few. It may be shown pairs that were read some hundred at a time; it may read the view.
     fn visit(&self, space: Space, range: &KeyRange, each: &mut Visitor<'_>) -> Result<(), StoreError> {

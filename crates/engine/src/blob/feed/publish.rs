@@ -219,7 +219,7 @@ fn close(tx: &mut dyn Tx, account: &AccountName, segment: Segment) -> Result<(),
     let now: Option<FeedRow> = rows::get(tx, Space::Feeds, &feed::key(account))?;
     let until = change::key(account, end(segment), 0);
     let prefix = KeyRange { end: Bound::Excluded(until), ..KeyRange::prefix(&change::prefix(account)) };
-    let waits = tx.scan(Space::Changes, prefix, Direction::Forward).next().transpose()?.is_some();
+    let waits = tx.any(Space::Changes, &prefix)?;
     // What commits from now on is later than the segment.
     if waits || tx.now() < end(segment) || now != Some(FeedRow { open: Some(segment) }) {
         return Ok(());

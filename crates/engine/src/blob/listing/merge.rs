@@ -102,8 +102,7 @@ impl<'a> Merge<'a> {
         let least = Place { base: first.clone().into(), instant: 0, rank: 0 };
         let start = marked.map_or_else(|| least.clone(), |marked| marked.max(least.clone()));
         let sweeps = KeyRange::prefix(&layer::sweeps(incarnation));
-        let sweeping = request.shown.snapshots
-            && view.scan(Space::Sweeps, sweeps, Direction::Forward).next().transpose()?.is_some();
+        let sweeping = request.shown.snapshots && view.any(Space::Sweeps, &sweeps)?;
         let range = KeyRange { start: Bound::Included(first), end };
         let mut merge = Self {
             view,

@@ -66,7 +66,8 @@ async fn a_disk_too_full_to_seal_segments_does_not_keep_the_engine_from_opening(
     drop(before);
     world.reserve_bytes = 4096;
     kv.set_free_bytes(Some(0));
-    let segments = |kv: &FaultKv| kv.chunk(Space::Segments, &KeyRange::all(), Direction::Forward, 9).unwrap();
+    let segments =
+        |kv: &FaultKv| kv.chunk(Space::Segments, &KeyRange::all(), Direction::Forward, 9, &|_| true).unwrap();
     let before = segments(&kv);
     let engine = world.open_with(kv.clone()).await;
     assert_eq!(read_all(&engine, id).await.unwrap(), body(300_000, 2));

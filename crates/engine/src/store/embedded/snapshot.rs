@@ -56,7 +56,7 @@ impl<K: Kv> store::View for View<K> {
             return Box::new(std::iter::once(Err(error)));
         }
         Box::new(Scan::new(
-            Box::new(move |range, direction, limit| self.shared.kv.chunk(space, range, direction, limit)),
+            Box::new(move |range, direction, limit| self.shared.kv.chunk(space, range, direction, limit, &|_| true)),
             Box::new(move |covered| self.shared.overlay.read().range_at(self.group, space, covered)),
             range,
             direction,

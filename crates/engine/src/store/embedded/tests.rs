@@ -9,6 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::clock::HeldClock;
+use crate::store::kv::Wanted;
 use crate::store::kv::Writes;
 use crate::store::kv::fault::FaultKv;
 use crate::store::kv::memory::MemoryKv;
@@ -386,9 +387,16 @@ impl Kv for Interrupted {
         self.interrupt();
         self.0.get(space, key)
     }
-    fn chunk(&self, space: Space, range: &KeyRange, way: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
+    fn chunk(
+        &self,
+        space: Space,
+        range: &KeyRange,
+        way: Direction,
+        limit: usize,
+        wanted: &Wanted<'_>,
+    ) -> Result<Vec<Pair>, StoreError> {
         self.interrupt();
-        self.0.chunk(space, range, way, limit)
+        self.0.chunk(space, range, way, limit, wanted)
     }
     fn apply(&self, writes: &Writes) -> Result<(), StoreError> {
         self.0.apply(writes)
@@ -408,8 +416,15 @@ impl Kv for InterruptedApply {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         self.0.get(space, key)
     }
-    fn chunk(&self, space: Space, range: &KeyRange, way: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
-        self.0.chunk(space, range, way, limit)
+    fn chunk(
+        &self,
+        space: Space,
+        range: &KeyRange,
+        way: Direction,
+        limit: usize,
+        wanted: &Wanted<'_>,
+    ) -> Result<Vec<Pair>, StoreError> {
+        self.0.chunk(space, range, way, limit, wanted)
     }
     fn apply(&self, writes: &Writes) -> Result<(), StoreError> {
         let interlude = self.1.lock().take();

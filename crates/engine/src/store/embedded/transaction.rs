@@ -26,6 +26,18 @@ pub(super) struct Transaction<'a, K> {
 }
 
 impl<K: Kv> Transaction<'_, K> {
+    /// What this transaction, or one before it in the group, wrote at `key`.
+    fn written(&self, space: Space, key: &[u8]) -> Option<&Option<Bytes>> {
+        self.own.get(space, key).or_else(|| self.group.get(space, key))
+    }
+
+    /// The values that they wrote in `range`, first theirs, then its own.
+    fn added(&self, space: Space, range: &KeyRange) -> impl Iterator<Item = (&Bytes, &Bytes)> {
+        let earlier = self.group.range(space, range).filter(move |(key, _)| self.own.get(space, key).is_none());
+        let written = earlier.chain(self.own.range(space, range));
+        written.filter_map(|(key, value)| Some((key, value.as_ref()?)))
+    }
+
     fn set(&mut self, space: Space, key: Bytes, value: Option<Bytes>) -> Result<(), StoreError> {
         let checked = self.check_and_set(space, key, value);
         if let Err(error) = &checked {
@@ -51,7 +63,7 @@ impl<K: Kv> Transaction<'_, K> {
 impl<K: Kv> View for Transaction<'_, K> {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         open_to_views(space)?;
-        match self.own.get(space, key).or_else(|| self.group.get(space, key)) {
+        match self.written(space, key) {
             Some(written) => Ok(written.clone()),
             None => self.kv.get(space, key),
         }
@@ -61,18 +73,28 @@ impl<K: Kv> View for Transaction<'_, K> {
         if let Err(error) = open_to_views(space) {
             return Box::new(std::iter::once(Err(error)));
         }
+        // A kv's row that is written anew is passed over where it lies: of a queue that many consumers share, a group
+        // takes the first message again and again.
+        let untouched = move |key: &[u8]| self.written(space, key).is_none();
         Box::new(Scan::new(
-            Box::new(move |range, direction, limit| self.kv.chunk(space, range, direction, limit)),
+            Box::new(move |range, direction, limit| self.kv.chunk(space, range, direction, limit, &untouched)),
             Box::new(move |covered| {
-                let mut written = std::collections::BTreeMap::new();
-                for writes in [self.group, &self.own] {
-                    written.extend(writes.range(space, covered).map(|(key, value)| (key.clone(), value.clone())));
-                }
-                Ok(written.into_iter().collect())
+                let pairs = self.added(space, covered).map(|(key, value)| (key.clone(), Some(value.clone())));
+                let mut pairs: Vec<_> = pairs.collect();
+                pairs.sort_by(|(key, _), (other, _)| key.cmp(other));
+                Ok(pairs)
             }),
             range,
             direction,
         ))
+    }
+
+    fn any(&self, space: Space, range: &KeyRange) -> Result<bool, StoreError> {
+        if self.added(space, range).next().is_some() {
+            return Ok(true);
+        }
+        // From the end: what is read in order and removed goes from the beginning.
+        Ok(self.scan(space, range.clone(), Direction::Backward).next().transpose()?.is_some())
     }
 
     fn now(&self) -> Timestamp {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::memory::MemoryKv;
-use super::{Kv, Writes};
+use super::{Kv, Wanted, Writes};
 use crate::store::{Direction, KeyRange, Pair, Space, StoreError};
 
 /// What becomes of the unsynced batches when the power goes.
@@ -133,9 +133,10 @@ impl Kv for FaultKv {
         range: &KeyRange,
         direction: Direction,
         limit: usize,
+        wanted: &Wanted<'_>,
     ) -> Result<Vec<Pair>, StoreError> {
         self.powered()?;
-        self.visible.chunk(space, range, direction, limit)
+        self.visible.chunk(space, range, direction, limit, wanted)
     }
 
     fn apply(&self, writes: &Writes) -> Result<(), StoreError> {

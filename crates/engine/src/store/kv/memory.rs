@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::RwLock;
 
-use super::{Kv, Writes};
+use super::{Kv, Wanted, Writes};
 use crate::store::{Direction, KeyRange, Pair, Space, StoreError};
 
 /// One ordered map a space. Nothing survives the process. Clones are handles on the same rows.
@@ -34,10 +34,14 @@ impl Kv for MemoryKv {
         range: &KeyRange,
         direction: Direction,
         limit: usize,
+        wanted: &Wanted<'_>,
     ) -> Result<Vec<Pair>, StoreError> {
         let spaces = self.spaces.read();
         let (Some(rows), Some(bounds)) = (spaces.get(&space), range.bounds()) else { return Ok(Vec::new()) };
-        let pairs = rows.range::<[u8], _>(bounds).map(|(key, value)| (key.clone(), value.clone()));
+        let pairs = rows
+            .range::<[u8], _>(bounds)
+            .filter(|(key, _)| wanted(key))
+            .map(|(key, value)| (key.clone(), value.clone()));
         Ok(match direction {
             Direction::Forward => pairs.take(limit).collect(),
             Direction::Backward => pairs.rev().take(limit).collect(),

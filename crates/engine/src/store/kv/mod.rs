@@ -15,6 +15,9 @@ use crate::store::{Direction, KeyRange, Pair, Space, StoreError, Visitor};
 /// Pairs that are pulled at a time for a visitor, where an engine has nothing better.
 const VISITED_AT_ONCE: usize = 128;
 
+/// Whether a pair with this key is to be answered.
+pub type Wanted<'a> = dyn Fn(&[u8]) -> bool + 'a;
+
 /// Ordered bytes below the embedded store. Only its committer writes and syncs; anybody reads at any time.
 ///
 /// - `apply` is all or nothing, also across a crash, over all spaces. Its writes are visible to reads at once and
@@ -25,20 +28,21 @@ pub trait Kv: Send + Sync + 'static {
     /// The value at `key`.
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError>;
 
-    /// The first `limit` pairs of `range`, in `direction`; fewer only at the end of the range.
+    /// The first `limit` pairs of `range`, in `direction`, whose keys are `wanted`; fewer only at the end of the range.
     fn chunk(
         &self,
         space: Space,
         range: &KeyRange,
         direction: Direction,
         limit: usize,
+        wanted: &Wanted<'_>,
     ) -> Result<Vec<Pair>, StoreError>;
 
     /// Shows each pair of `range` in byte order to `each`, until that breaks. Holds no lock while it does.
     fn visit(&self, space: Space, range: &KeyRange, each: &mut Visitor<'_>) -> Result<(), StoreError> {
         let mut range = range.clone();
         loop {
-            let pairs = self.chunk(space, &range, Direction::Forward, VISITED_AT_ONCE)?;
+            let pairs = self.chunk(space, &range, Direction::Forward, VISITED_AT_ONCE, &|_| true)?;
             if pairs.iter().any(|(key, value)| each(key, value).is_break()) || pairs.len() < VISITED_AT_ONCE {
                 return Ok(());
             }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use sled::Transactional;
 use sled::transaction::ConflictableTransactionError;
 
-use super::{Kv, Writes};
+use super::{Kv, Wanted, Writes};
 use crate::store::{Direction, KeyRange, OpenError, Pair, Space, StoreError, Visitor};
 
 /// So large that no leaf of rows within the value bound is ever spilled into a side file, which sled would not sync.
@@ -107,9 +107,11 @@ impl Kv for SledKv {
         range: &KeyRange,
         direction: Direction,
         limit: usize,
+        wanted: &Wanted<'_>,
     ) -> Result<Vec<Pair>, StoreError> {
         let Some(bounds) = range.bounds() else { return Ok(Vec::new()) };
         let rows = self.tree(space)?.range::<&[u8], _>(bounds);
+        let rows = rows.filter(|row| row.as_ref().map_or(true, |(key, _)| wanted(key)));
         let pair = |row: sled::Result<(sled::IVec, sled::IVec)>| {
             let (key, value) = row.map_err(backend)?;
             Ok((Bytes::from_owner(key), Bytes::from_owner(value)))
