@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use lazuli_engine::clock::{HeldClock, SystemClock, Timestamp};
 use lazuli_engine::store::embedded::{Embedded, EmbeddedOptions, GROUP_JOBS_MAX, OnPoison};
-use lazuli_engine::store::kv::Kv;
 use lazuli_engine::store::kv::fault::{FaultKv, Unsynced};
 use lazuli_engine::store::kv::sled::SledKv;
+use lazuli_engine::store::kv::{Ask, Kv};
 use lazuli_engine::store::{Direction, KeyRange, OpenError, Purpose, Space, Store, StoreError, Tx, Verdict, View};
 use parking_lot::Mutex;
 
@@ -241,7 +241,7 @@ async fn the_largest_records_stay_in_the_log_and_are_there_after_reopening() {
     }
     drop(store);
     let kv = open(); // refuses if there were side files
-    assert_eq!(kv.chunk(Space::Small, &KeyRange::all(), Direction::Forward, 1000, &|_| true).unwrap().len(), 200);
+    assert_eq!(kv.chunk(Space::Small, &Ask::first(&KeyRange::all(), Direction::Forward, 1000)).unwrap().len(), 200);
     kv.check_for_side_files().unwrap();
 }
 

@@ -18,8 +18,8 @@ use crate::rows::due::{self, DueKind, DueRow};
 use crate::rows::list::ListId;
 use crate::rows::payload::{self, PieceChunk};
 use crate::rows::refs;
-use crate::store::kv::Kv as _;
 use crate::store::kv::fault::FaultKv;
+use crate::store::kv::{Ask, Kv as _};
 use crate::store::{Direction, KeyRange, Purpose, Space, StoreError, Tx};
 
 async fn dead_body(engine: &Engine, seed: u8) -> PayloadId {
@@ -200,7 +200,7 @@ async fn on_a_full_disk_bytes_are_given_back_though_no_row_can_be_written() {
     };
     engine.write(Purpose::Free, appointment).await.unwrap();
     assert!(world.allocated() >= 100_000);
-    let left = |space| kv.chunk(space, &KeyRange::all(), Direction::Forward, 9, &|_| true).unwrap().len();
+    let left = |space| kv.chunk(space, &Ask::first(&KeyRange::all(), Direction::Forward, 9)).unwrap().len();
     kv.set_free_bytes(Some(0));
     assert!(matches!(tick(&engine).await, Err(Error::Storage(StoreError::Full))));
     assert!(world.allocated() < 8192, "{}", world.allocated());

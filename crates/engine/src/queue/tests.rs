@@ -12,8 +12,8 @@ use crate::names::{AccountName, QueueName};
 use crate::payload::tests::support::{Rows, World};
 use crate::properties::Metadata;
 use crate::queue::{messages, queues};
-use crate::store::kv::{Kv, Wanted, Writes};
-use crate::store::{Direction, KeyRange, Pair, Space, StoreError};
+use crate::store::kv::{Ask, Kv, Writes};
+use crate::store::{Pair, Space, StoreError};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -166,15 +166,8 @@ impl Kv for Counted {
         self.read.fetch_add(1, Ordering::Relaxed);
         self.rows.get(space, key)
     }
-    fn chunk(
-        &self,
-        space: Space,
-        range: &KeyRange,
-        way: Direction,
-        limit: usize,
-        wanted: &Wanted<'_>,
-    ) -> Result<Vec<Pair>, StoreError> {
-        let pairs = self.rows.chunk(space, range, way, limit, wanted)?;
+    fn chunk(&self, space: Space, ask: &Ask<'_>) -> Result<Vec<Pair>, StoreError> {
+        let pairs = self.rows.chunk(space, ask)?;
         self.read.fetch_add(1 + pairs.len(), Ordering::Relaxed);
         Ok(pairs)
     }

@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 
 use super::support::*;
 use crate::payload::PayloadId;
-use crate::store::kv::{Kv, Wanted, Writes};
-use crate::store::{Direction, KeyRange, Pair, Space, StoreError};
+use crate::store::kv::{Ask, Kv, Writes};
+use crate::store::{Pair, Space, StoreError};
 
 /// Rows that copy themselves and the files before and after each batch.
 struct Recorder {
@@ -30,15 +30,8 @@ impl Kv for Recorder {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         self.rows.get(space, key)
     }
-    fn chunk(
-        &self,
-        space: Space,
-        range: &KeyRange,
-        way: Direction,
-        limit: usize,
-        wanted: &Wanted<'_>,
-    ) -> Result<Vec<Pair>, StoreError> {
-        self.rows.chunk(space, range, way, limit, wanted)
+    fn chunk(&self, space: Space, ask: &Ask<'_>) -> Result<Vec<Pair>, StoreError> {
+        self.rows.chunk(space, ask)
     }
     fn apply(&self, writes: &Writes) -> Result<(), StoreError> {
         self.record();

@@ -2,8 +2,8 @@ use std::os::unix::fs::FileExt as _;
 
 use super::support::*;
 use crate::error::Error;
-use crate::store::kv::Kv as _;
 use crate::store::kv::fault::FaultKv;
+use crate::store::kv::{Ask, Kv as _};
 use crate::store::{Direction, KeyRange, Space, StoreError};
 
 #[tokio::test]
@@ -67,7 +67,7 @@ async fn a_disk_too_full_to_seal_segments_does_not_keep_the_engine_from_opening(
     world.reserve_bytes = 4096;
     kv.set_free_bytes(Some(0));
     let segments =
-        |kv: &FaultKv| kv.chunk(Space::Segments, &KeyRange::all(), Direction::Forward, 9, &|_| true).unwrap();
+        |kv: &FaultKv| kv.chunk(Space::Segments, &Ask::first(&KeyRange::all(), Direction::Forward, 9)).unwrap();
     let before = segments(&kv);
     let engine = world.open_with(kv.clone()).await;
     assert_eq!(read_all(&engine, id).await.unwrap(), body(300_000, 2));

@@ -15,7 +15,7 @@ use crate::rows::codec;
 use crate::rows::payload::{self, PieceChunk};
 use crate::store::embedded::{Embedded, EmbeddedOptions};
 use crate::store::kv::memory::MemoryKv;
-use crate::store::kv::{Kv, Wanted, Writes};
+use crate::store::kv::{Ask, Kv, Writes};
 use crate::store::{Direction, KeyRange, Pair, Purpose, Space, StoreError};
 
 pub(crate) const MIB: usize = 1024 * 1024;
@@ -28,15 +28,8 @@ impl Kv for Rows {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         self.0.get(space, key)
     }
-    fn chunk(
-        &self,
-        space: Space,
-        range: &KeyRange,
-        way: Direction,
-        limit: usize,
-        wanted: &Wanted<'_>,
-    ) -> Result<Vec<Pair>, StoreError> {
-        self.0.chunk(space, range, way, limit, wanted)
+    fn chunk(&self, space: Space, ask: &Ask<'_>) -> Result<Vec<Pair>, StoreError> {
+        self.0.chunk(space, ask)
     }
     fn apply(&self, writes: &Writes) -> Result<(), StoreError> {
         self.0.apply(writes)
@@ -51,7 +44,7 @@ impl Kv for Rows {
 
 impl Rows {
     pub(crate) fn all(&self, space: Space) -> Vec<Pair> {
-        self.chunk(space, &KeyRange::all(), Direction::Forward, usize::MAX, &|_| true).unwrap()
+        self.chunk(space, &Ask::first(&KeyRange::all(), Direction::Forward, usize::MAX)).unwrap()
     }
 
     pub(crate) fn count(&self, space: Space) -> usize {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::scan::Scan;
 use super::{Shared, open_to_views, visit};
 use crate::clock::Timestamp;
-use crate::store::kv::Kv;
+use crate::store::kv::{Ask, Kv};
 use crate::store::{self, Direction, KeyRange, Pairs, Space, StoreError, Visitor};
 
 /// The state as of `group`. While it is open, the overlay keeps what it needs.
@@ -56,7 +56,7 @@ impl<K: Kv> store::View for View<K> {
             return Box::new(std::iter::once(Err(error)));
         }
         Box::new(Scan::new(
-            Box::new(move |range, direction, limit| self.shared.kv.chunk(space, range, direction, limit, &|_| true)),
+            Box::new(move |range, direction, limit| self.shared.kv.chunk(space, &Ask::first(range, direction, limit))),
             Box::new(move |covered| self.shared.overlay.read().range_at(self.group, space, covered)),
             range,
             direction,

@@ -9,10 +9,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::clock::HeldClock;
-use crate::store::kv::Wanted;
-use crate::store::kv::Writes;
 use crate::store::kv::fault::FaultKv;
 use crate::store::kv::memory::MemoryKv;
+use crate::store::kv::{Ask, Writes};
 use crate::store::{Direction, KeyRange, Pair, Tx};
 
 fn options() -> EmbeddedOptions {
@@ -387,16 +386,9 @@ impl Kv for Interrupted {
         self.interrupt();
         self.0.get(space, key)
     }
-    fn chunk(
-        &self,
-        space: Space,
-        range: &KeyRange,
-        way: Direction,
-        limit: usize,
-        wanted: &Wanted<'_>,
-    ) -> Result<Vec<Pair>, StoreError> {
+    fn chunk(&self, space: Space, ask: &Ask<'_>) -> Result<Vec<Pair>, StoreError> {
         self.interrupt();
-        self.0.chunk(space, range, way, limit, wanted)
+        self.0.chunk(space, ask)
     }
     fn apply(&self, writes: &Writes) -> Result<(), StoreError> {
         self.0.apply(writes)
@@ -416,15 +408,8 @@ impl Kv for InterruptedApply {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         self.0.get(space, key)
     }
-    fn chunk(
-        &self,
-        space: Space,
-        range: &KeyRange,
-        way: Direction,
-        limit: usize,
-        wanted: &Wanted<'_>,
-    ) -> Result<Vec<Pair>, StoreError> {
-        self.0.chunk(space, range, way, limit, wanted)
+    fn chunk(&self, space: Space, ask: &Ask<'_>) -> Result<Vec<Pair>, StoreError> {
+        self.0.chunk(space, ask)
     }
     fn apply(&self, writes: &Writes) -> Result<(), StoreError> {
         let interlude = self.1.lock().take();

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::open_to_views;
 use super::scan::Scan;
 use crate::clock::Timestamp;
-use crate::store::kv::{Kv, Writes};
+use crate::store::kv::{Ask, Kv, Writes};
 use crate::store::{
     Direction, KEY_BYTES_MAX, KeyRange, Pairs, Space, StoreError, TX_BYTES_AMPLE, TX_BYTES_MAX, TX_KEYS_AMPLE,
     TX_KEYS_MAX, Tx, VALUE_BYTES_MAX, View,
@@ -77,7 +77,9 @@ impl<K: Kv> View for Transaction<'_, K> {
         // takes the first message again and again.
         let untouched = move |key: &[u8]| self.written(space, key).is_none();
         Box::new(Scan::new(
-            Box::new(move |range, direction, limit| self.kv.chunk(space, range, direction, limit, &untouched)),
+            Box::new(move |range, direction, limit| {
+                self.kv.chunk(space, &Ask { range, direction, limit, wanted: &untouched })
+            }),
             Box::new(move |covered| {
                 let pairs = self.added(space, covered).map(|(key, value)| (key.clone(), Some(value.clone())));
                 let mut pairs: Vec<_> = pairs.collect();

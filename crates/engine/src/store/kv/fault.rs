@@ -7,8 +7,8 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::memory::MemoryKv;
-use super::{Kv, Wanted, Writes};
-use crate::store::{Direction, KeyRange, Pair, Space, StoreError};
+use super::{Ask, Kv, Writes};
+use crate::store::{Pair, Space, StoreError};
 
 /// What becomes of the unsynced batches when the power goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,16 +127,9 @@ impl Kv for FaultKv {
         self.visible.get(space, key)
     }
 
-    fn chunk(
-        &self,
-        space: Space,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-        wanted: &Wanted<'_>,
-    ) -> Result<Vec<Pair>, StoreError> {
+    fn chunk(&self, space: Space, ask: &Ask<'_>) -> Result<Vec<Pair>, StoreError> {
         self.powered()?;
-        self.visible.chunk(space, range, direction, limit, wanted)
+        self.visible.chunk(space, ask)
     }
 
     fn apply(&self, writes: &Writes) -> Result<(), StoreError> {

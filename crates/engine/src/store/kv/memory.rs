@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::RwLock;
 
-use super::{Kv, Wanted, Writes};
-use crate::store::{Direction, KeyRange, Pair, Space, StoreError};
+use super::{Ask, Kv, Writes};
+use crate::store::{Direction, Pair, Space, StoreError};
 
 /// One ordered map a space. Nothing survives the process. Clones are handles on the same rows.
 #[derive(Clone, Debug, Default)]
@@ -28,23 +28,16 @@ impl Kv for MemoryKv {
         Ok(self.spaces.read().get(&space).and_then(|rows| rows.get(key)).cloned())
     }
 
-    fn chunk(
-        &self,
-        space: Space,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-        wanted: &Wanted<'_>,
-    ) -> Result<Vec<Pair>, StoreError> {
+    fn chunk(&self, space: Space, ask: &Ask<'_>) -> Result<Vec<Pair>, StoreError> {
         let spaces = self.spaces.read();
-        let (Some(rows), Some(bounds)) = (spaces.get(&space), range.bounds()) else { return Ok(Vec::new()) };
+        let (Some(rows), Some(bounds)) = (spaces.get(&space), ask.range.bounds()) else { return Ok(Vec::new()) };
         let pairs = rows
             .range::<[u8], _>(bounds)
-            .filter(|(key, _)| wanted(key))
+            .filter(|(key, _)| (ask.wanted)(key))
             .map(|(key, value)| (key.clone(), value.clone()));
-        Ok(match direction {
-            Direction::Forward => pairs.take(limit).collect(),
-            Direction::Backward => pairs.rev().take(limit).collect(),
+        Ok(match ask.direction {
+            Direction::Forward => pairs.take(ask.limit).collect(),
+            Direction::Backward => pairs.rev().take(ask.limit).collect(),
         })
     }
 

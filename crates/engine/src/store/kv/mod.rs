@@ -15,8 +15,26 @@ use crate::store::{Direction, KeyRange, Pair, Space, StoreError, Visitor};
 /// Pairs that are pulled at a time for a visitor, where an engine has nothing better.
 const VISITED_AT_ONCE: usize = 128;
 
-/// Whether a pair with this key is to be answered.
-pub type Wanted<'a> = dyn Fn(&[u8]) -> bool + 'a;
+/// What is asked of a kv: the first `limit` pairs of `range`, in `direction`, whose keys are `wanted`.
+#[derive(Clone, Copy)]
+#[expect(missing_debug_implementations, reason = "a closure has none")]
+pub struct Ask<'a> {
+    /// Where they lie.
+    pub range: &'a KeyRange,
+    /// Which come first.
+    pub direction: Direction,
+    /// How many at most.
+    pub limit: usize,
+    /// Whether a pair with this key counts.
+    pub wanted: &'a dyn Fn(&[u8]) -> bool,
+}
+
+impl<'a> Ask<'a> {
+    /// For the first pairs whatever their keys.
+    pub fn first(range: &'a KeyRange, direction: Direction, limit: usize) -> Self {
+        Self { range, direction, limit, wanted: &|_| true }
+    }
+}
 
 /// Ordered bytes below the embedded store. Only its committer writes and syncs; anybody reads at any time.
 ///
@@ -28,21 +46,14 @@ pub trait Kv: Send + Sync + 'static {
     /// The value at `key`.
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError>;
 
-    /// The first `limit` pairs of `range`, in `direction`, whose keys are `wanted`; fewer only at the end of the range.
-    fn chunk(
-        &self,
-        space: Space,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-        wanted: &Wanted<'_>,
-    ) -> Result<Vec<Pair>, StoreError>;
+    /// The pairs that are asked for; fewer than the limit only at the end of the range.
+    fn chunk(&self, space: Space, ask: &Ask<'_>) -> Result<Vec<Pair>, StoreError>;
 
     /// Shows each pair of `range` in byte order to `each`, until that breaks. Holds no lock while it does.
     fn visit(&self, space: Space, range: &KeyRange, each: &mut Visitor<'_>) -> Result<(), StoreError> {
         let mut range = range.clone();
         loop {
-            let pairs = self.chunk(space, &range, Direction::Forward, VISITED_AT_ONCE, &|_| true)?;
+            let pairs = self.chunk(space, &Ask::first(&range, Direction::Forward, VISITED_AT_ONCE))?;
             if pairs.iter().any(|(key, value)| each(key, value).is_break()) || pairs.len() < VISITED_AT_ONCE {
                 return Ok(());
             }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use sled::Transactional;
 use sled::transaction::ConflictableTransactionError;
 
-use super::{Kv, Wanted, Writes};
+use super::{Ask, Kv, Writes};
 use crate::store::{Direction, KeyRange, OpenError, Pair, Space, StoreError, Visitor};
 
 /// So large that no leaf of rows within the value bound is ever spilled into a side file, which sled would not sync.
@@ -101,24 +101,17 @@ impl Kv for SledKv {
         Ok(self.tree(space)?.get(key).map_err(backend)?.map(Bytes::from_owner))
     }
 
-    fn chunk(
-        &self,
-        space: Space,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-        wanted: &Wanted<'_>,
-    ) -> Result<Vec<Pair>, StoreError> {
-        let Some(bounds) = range.bounds() else { return Ok(Vec::new()) };
+    fn chunk(&self, space: Space, ask: &Ask<'_>) -> Result<Vec<Pair>, StoreError> {
+        let Some(bounds) = ask.range.bounds() else { return Ok(Vec::new()) };
         let rows = self.tree(space)?.range::<&[u8], _>(bounds);
-        let rows = rows.filter(|row| row.as_ref().map_or(true, |(key, _)| wanted(key)));
+        let rows = rows.filter(|row| row.as_ref().map_or(true, |(key, _)| (ask.wanted)(key)));
         let pair = |row: sled::Result<(sled::IVec, sled::IVec)>| {
             let (key, value) = row.map_err(backend)?;
             Ok((Bytes::from_owner(key), Bytes::from_owner(value)))
         };
-        match direction {
-            Direction::Forward => rows.take(limit).map(pair).collect(),
-            Direction::Backward => rows.rev().take(limit).map(pair).collect(),
+        match ask.direction {
+            Direction::Forward => rows.take(ask.limit).map(pair).collect(),
+            Direction::Backward => rows.rev().take(ask.limit).map(pair).collect(),
         }
     }
 
