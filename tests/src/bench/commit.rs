@@ -36,8 +36,13 @@ pub(super) async fn run(settings: &Settings) -> Rows {
     let groups = open(first.path(), usize::MAX).await?;
     let each = open(second.path(), 1).await?;
     let group = group_commit(&groups, &each, settings.turns()).await?;
-    let amplification = amplification(&groups, settings.turns()).await?;
-    let beside = writer_beside_lister(&groups, settings.turns()).await?;
+    groups.close().await;
+    each.close().await;
+    // Of its own: what the others leave to the background is not to be counted.
+    let third = scratch(&settings.directory)?;
+    let described = open(third.path(), usize::MAX).await?;
+    let amplification = amplification(&described, settings.turns()).await?;
+    let beside = writer_beside_lister(&described, settings.turns()).await?;
     Ok(vec![group, amplification, beside])
 }
 
