@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on fails loudly")]
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -242,6 +243,22 @@ async fn a_file_that_would_open_the_server_to_everybody_is_not_followed() {
         let ann = token(ANN, &[], SystemClock.now().unix_seconds());
         blob.get().with_token(&ann).await.refused(401, "InvalidAuthenticationInfo");
     }
+}
+
+#[tokio::test]
+async fn a_file_that_is_gone_is_no_wish_for_the_well_known_account() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("config");
+    std::fs::create_dir(&config).unwrap();
+    std::fs::write(config.join("lazuli.toml"), format!("[accounts]\n{ACCOUNT} = [\"AAAA\"]\n")).unwrap();
+    let start = Start::at(&directory.path().join("data"));
+    let there = [OsString::from("-C"), directory.path().into()];
+    let server = start.under("env", there).ready().await;
+    let blob = server.service().existing("photos").blob("a");
+    blob.get().await.refused(403, "AuthenticationFailed");
+    std::fs::remove_file(config.join("lazuli.toml")).unwrap();
+    server.logged(&["accounts and roles stay as they are", "lazuli.toml"]).await;
+    blob.get().await.refused(403, "AuthenticationFailed");
 }
 
 /// An issuer that signs tokens with ES256 and publishes its keys, once it is there.

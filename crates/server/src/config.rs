@@ -297,6 +297,8 @@ pub(crate) struct Config {
     tls: TlsTable,
     /// The files that say who may come in, and how.
     pub(crate) watched: Vec<PathBuf>,
+    /// Whether the first of them, the configuration, is there.
+    pub(crate) has_file: bool,
 }
 
 /// What may be another while the server runs.
@@ -306,12 +308,14 @@ pub(crate) struct Reloaded {
     pub(crate) certificate: Option<CertificateFiles>,
     /// The files that say so.
     pub(crate) watched: Vec<PathBuf>,
+    /// Whether the first of them, the configuration, is there.
+    pub(crate) has_file: bool,
 }
 
 impl Config {
     /// Puts together what flags, environment and file say.
     pub(crate) fn load(flags: &Flags) -> Result<Self, StartError> {
-        let file = read_file(flags.config.as_deref())?;
+        let (file, has_file) = read_file(flags.config.as_deref(), false)?;
         let Admitted { accounts, development, oauth, tls } = admitted(flags, &file)?;
         let certificate = tls.files()?;
         let policies = account::policies(&file.accounts, &accounts)?;
@@ -353,6 +357,7 @@ impl Config {
             policies,
             account_tables: file.accounts,
             watched: watched(flags, &oauth, certificate.as_ref()),
+            has_file,
             oauth,
             tls,
             certificate,
@@ -361,9 +366,14 @@ impl Config {
 
     /// Reads again who may come in, with what certificate, and what is set for accounts: what the files say now. Nothing
     /// else changes while the server runs; not either where it listens, which `listen` says, and whether it has a
-    /// certificate at all, which `encrypted` says.
-    pub(crate) fn reload(flags: &Flags, listen: &[Listen], encrypted: bool) -> Result<Reloaded, StartError> {
-        let file = read_file(flags.config.as_deref())?;
+    /// certificate at all, which `encrypted` says. If it `had_file`, it is to be there still.
+    pub(crate) fn reload(
+        flags: &Flags,
+        listen: &[Listen],
+        encrypted: bool,
+        had_file: bool,
+    ) -> Result<Reloaded, StartError> {
+        let (file, has_file) = read_file(flags.config.as_deref(), had_file)?;
         let Admitted { accounts, development, oauth, tls } = admitted(flags, &file)?;
         let certificate = tls.files()?;
         if certificate.is_some() != encrypted {
@@ -374,7 +384,8 @@ impl Config {
         if !flags.allow_development_account && !file.allow_development_account {
             checks::private(listen, development, oauth.is_unchecked())?;
         }
-        Ok(Reloaded { accounts, policies, watched: watched(flags, &oauth, certificate.as_ref()), certificate })
+        let watched = watched(flags, &oauth, certificate.as_ref());
+        Ok(Reloaded { accounts, policies, watched, certificate, has_file })
     }
 }
 
@@ -405,18 +416,21 @@ fn watched(flags: &Flags, oauth: &OAuth, certificate: Option<&CertificateFiles>)
     std::iter::once(own).chain(oauth.file()).chain(certificate.cloned()).collect()
 }
 
-fn read_file(named: Option<&std::path::Path>) -> Result<File, StartError> {
+/// What the configuration file says, and whether it is there: one that nobody `named` and that need not be, may be absent.
+fn read_file(named: Option<&std::path::Path>, needed: bool) -> Result<(File, bool), StartError> {
     let path = named.unwrap_or(std::path::Path::new(DEFAULT_FILE));
+    let absent = named.is_none() && !needed;
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => return Ok(File::default()),
+        Err(error) if absent && error.kind() == std::io::ErrorKind::NotFound => return Ok((File::default(), false)),
         Err(error) => return Err(StartError::new(format!("cannot read {}: {error}", path.display()))),
     };
-    toml::from_str(&text).map_err(|error| {
+    let file = toml::from_str(&text).map_err(|error| {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
         StartError::new(format!("{}, line {line}: {}", path.display(), checks::without_value(error.message())))
-    })
+    })?;
+    Ok((file, true))
 }
 
 /// Where the services listen, and the websites if they are to have a port.

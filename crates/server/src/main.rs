@@ -72,7 +72,7 @@ fn unparsed(error: &clap::Error) -> ExitCode {
 
 async fn run(flags: Flags) -> Result<(), StartError> {
     let config = Config::load(&flags)?;
-    let seen = reload::states(&config.watched);
+    let (seen, has_file) = (reload::states(&config.watched), config.has_file);
     log::start(&config)?;
     let limits = Limits { head: config.idle_timeout, idle: config.idle_timeout, drain: DRAIN };
     let connections_max = config.connections_max;
@@ -88,7 +88,8 @@ async fn run(flags: Flags) -> Result<(), StartError> {
     tokio::spawn(reload::fetch_keys(started.app.accounts.clone()));
     let (accounts, certificate) = (started.app.accounts.clone(), tls.clone().zip(files));
     let engine = started.app.engine.clone();
-    tokio::spawn(Followed { flags, watched, seen, accounts, engine, listen, certificate }.follow(hangup));
+    let followed = Followed { flags, watched, seen, has_file, accounts, engine, listen, certificate };
+    tokio::spawn(followed.follow(hangup));
 
     let (stop, stopped) = watch::channel(false);
     let mut ready = Vec::new();

@@ -26,6 +26,8 @@ pub(crate) struct Followed {
     pub(crate) watched: Vec<PathBuf>,
     /// How they were when they were read: before anybody could be told that the server is ready.
     pub(crate) seen: States,
+    /// Whether there was a configuration file: one that is gone is no wish for the defaults.
+    pub(crate) has_file: bool,
     pub(crate) accounts: Accounts,
     /// Keeps what is set for accounts.
     pub(crate) engine: Engine,
@@ -36,15 +38,17 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
-    /// Reads again whenever one of the watched files is another one, or `hangup` comes. Files with a fault change
-    /// nothing: they are named in the log. Connections that are open go on as they began.
+    /// Reads again when one of the watched files is another one and stays so for a moment, or at once when `hangup`
+    /// comes. Files with a fault change nothing: they are named in the log. Connections that are open go on as they
+    /// began.
     pub(crate) async fn follow(mut self, mut hangup: Signal) {
         let mut ticks = tokio::time::interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut changed = None;
         loop {
             tokio::select! {
                 _ = ticks.tick() => {
-                    if states(&self.watched) == self.seen {
+                    if !is_still(&self.seen, &mut changed, states(&self.watched)) {
                         continue;
                     }
                 }
@@ -59,8 +63,9 @@ impl Followed {
     }
 
     fn reload(&mut self) {
-        match Config::reload(&self.flags, &self.listen, self.certificate.is_some()) {
-            Ok(Reloaded { accounts, policies, certificate, watched }) => {
+        match Config::reload(&self.flags, &self.listen, self.certificate.is_some(), self.has_file) {
+            Ok(Reloaded { accounts, policies, certificate, watched, has_file }) => {
+                self.has_file = has_file;
                 self.accounts.replace(&accounts);
                 self.engine.set_policies(policies);
                 self.watched = watched;
@@ -89,6 +94,14 @@ pub(crate) async fn fetch_keys(accounts: Accounts) {
     }
 }
 
+/// Whether the files are others than those `seen`, and have not changed since the last look, of which `changed` tells:
+/// what is still being written is not to be in effect.
+fn is_still(seen: &States, changed: &mut Option<States>, now: States) -> bool {
+    let now = (now != *seen).then_some(now);
+    let before = std::mem::replace(changed, now);
+    changed.is_some() && before == *changed
+}
+
 /// What tells one state of a file from the next; none of a file that is not there.
 pub(crate) fn states(watched: &[PathBuf]) -> States {
     let state = |path: &PathBuf| {
@@ -96,4 +109,22 @@ pub(crate) fn states(watched: &[PathBuf]) -> States {
         Some((metadata.modified().ok()?, metadata.len()))
     };
     watched.iter().map(state).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_read_again_once_they_stay_as_they_are() {
+        let state = |length: u64| vec![Some((SystemTime::UNIX_EPOCH, length))];
+        let (seen, mut changed) = (state(9), None);
+        // Truncated, written bit by bit, whole; gone and there again; as it was.
+        let looks = [(9, false), (0, false), (4, false), (7, false), (7, true), (9, false), (8, false), (8, true)];
+        for (look, (length, due)) in looks.into_iter().enumerate() {
+            assert_eq!(is_still(&seen, &mut changed, state(length)), due, "look {look}");
+        }
+        assert!(!is_still(&seen, &mut changed, vec![None]));
+        assert!(is_still(&seen, &mut changed, vec![None]), "a file that is gone is a fault to be told");
+    }
 }
