@@ -144,6 +144,10 @@ async fn a_batch_has_at_most_a_hundred_writes_and_the_connection_lives() {
     let table = tables.table("Jobs").await;
     let inserts = |count: usize| (0..count).map(|row| insert("Jobs", &format!("{row:03}"))).collect::<Vec<_>>();
     refused(&tables.batch(&inserts(101)).await, 400, "InvalidInput", "99:");
+    // However many there are, those behind are not looked at.
+    let mut unread = inserts(101);
+    unread.extend((0..12_000).map(|_| part("POST", "Jobs", "nonsense", "")));
+    refused(&tables.batch(&unread).await, 400, "InvalidInput", "99:");
     refused(&tables.batch(&[]).await, 400, "InvalidInput", "0:");
     assert!(!exists(&table, "000").await);
     let answer = tables.batch(&inserts(100)).await.expect(202);
@@ -203,6 +207,7 @@ async fn what_is_no_batch_is_refused() {
         (second("application/http", "text/plain"), "1:"),
         (second("HTTP/1.1", ""), "1:"),
         (second("http://", "ftp://"), "1:"),
+        (second("/Jobs", "-secondary/Jobs"), "1:"),
     ];
     for (body, message) in cases {
         refused(&sent(&body).await, 400, "InvalidInput", message);

@@ -50,7 +50,7 @@ const fn batch(name: &'static str) -> Operation {
 async fn submit(mut call: Call) -> Result<Answer, Problem> {
     let boundary = multipart::boundary(call.fields.header("content-type")?)?.to_owned();
     let body = call.document().await?;
-    let parts = multipart::parts(&body, &boundary, PARTS_MAX)?;
+    let parts = multipart::parts(&body, &boundary, PARTS_MAX + 1)?;
     let inner = parts.iter().map(|part| inner(&call, part)).collect::<Result<Vec<_>, _>>()?;
     check(&call, &inner)?;
 
@@ -93,6 +93,9 @@ fn check(call: &Call, parts: &[Inner]) -> Result<(), Problem> {
     let refused = |reason| Err(Problem::new(Code::InvalidInput).saying(reason));
     if parts.is_empty() {
         return refused("A batch has at least one part.");
+    }
+    if parts.len() > PARTS_MAX {
+        return refused("A batch has at most 256 parts.");
     }
     let mut kind = None;
     for (target, operation) in parts.iter().filter_map(Inner::routed) {

@@ -26,8 +26,6 @@ use crate::wire::multipart::{self, Part, PartRequest};
 
 /// Most writes of a batch.
 const WRITES_MAX: usize = 100;
-/// Most parts that are counted before a batch is refused.
-const PARTS_MAX: usize = 10_000;
 /// What the boundary of the answers to a set of changes begins with.
 const CHANGES: &str = "changesetresponse";
 /// Headers of the parts of answers, as the service writes them: some clients look for them letter by letter.
@@ -94,15 +92,17 @@ impl<'a> Batch<'a> {
     fn read(call: &Call, body: &'a [u8], boundary: &str) -> Result<Self, Refused> {
         let refused = |index| move |problem| Refused { index, problem };
         let consists = || invalid("A batch consists of one set of changes or of one query.");
-        let part = multipart::parts(body, boundary, 1).map_err(refused(0))?.pop();
-        let part = part.ok_or_else(consists).map_err(refused(0))?;
+        let parts = multipart::parts(body, boundary, 2).map_err(refused(0))?;
+        let [part] = <[Part<'_>; 1]>::try_from(parts).map_err(|_| consists()).map_err(refused(0))?;
         let kind = part.header("content-type").unwrap_or_default();
         if !kind.trim_start().get(..10).is_some_and(|kind| kind.eq_ignore_ascii_case("multipart/")) {
             return Piece::read(call, part).map(|query| Self::Query(Box::new(query))).map_err(refused(0));
         }
         let malformed = |_| invalid("The Content-Type of the set of changes is not multipart/mixed with a boundary.");
         let boundary = multipart::boundary(kind).map_err(malformed).map_err(refused(0))?;
-        let parts = multipart::parts(part.content, boundary, PARTS_MAX).map_err(refused(0))?.into_iter().enumerate();
+        // One more tells that there are too many.
+        let parts =
+            multipart::parts(part.content, boundary, WRITES_MAX + 1).map_err(refused(0))?.into_iter().enumerate();
         let pieces = parts.map(|(index, part)| Piece::read(call, part).map_err(refused(index)));
         Ok(Self::Changes(pieces.collect::<Result<_, _>>()?))
     }
@@ -250,8 +250,8 @@ fn routed(call: &Call, request: &PartRequest) -> Result<Routed, Problem> {
     let fields = Fields::parse(headers, raw_query.as_deref(), case.clone())?;
     let host = if call.target.path_style { None } else { call.fields.header_opt("host")? };
     let target = Target::parse(Service::Table, host, raw_path, &fields)?;
-    if target.account != call.target.account {
-        return Err(invalid("The parts of a batch are all of its account."));
+    if target.account != call.target.account || target.secondary != call.target.secondary {
+        return Err(invalid("The parts of a batch are all of its account, by the same address."));
     }
     let operation = route::find(super::ROUTES, &method::meant(method, fields.headers())?, target.level(), &fields)?;
     if !matches!(target.level(), Level::Table | Level::Entity) {
