@@ -108,6 +108,14 @@ async fn an_encryption_scope_of_the_signature_is_that_of_the_write() {
     let same = blob.put("one").header("x-ms-encryption-scope", "mine").await;
     let demanded = blob.put("one").with_sas(&sas).await;
     assert_eq!((demanded.status, demanded.code()), (same.status, same.code()));
+    // Whatever the scope is: what stores nothing is not concerned.
+    blob.put("one").await.expect(201);
+    let query = "<QueryRequest><QueryType>SQL</QueryType><Expression>SELECT * FROM BlobStorage</Expression>\
+                 <InputSerialization><Format><Type>csv</Type></Format></InputSerialization></QueryRequest>";
+    let queried = blob.request("POST", "?comp=query").body(query).with_sas(&sas).await.expect(200);
+    assert_eq!(queried.header("x-ms-encryption-scope"), "");
+    let deleting = Sas::blob("photos", "a.jpg", "d").with("ses", "mine").query();
+    blob.request("DELETE", "").with_sas(&deleting).await.expect(202);
 }
 
 #[tokio::test]

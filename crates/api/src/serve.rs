@@ -179,11 +179,13 @@ async fn carry_out(app: &Arc<App>, routed: Routed, stamp: &Stamp) -> Result<Answ
     };
     let grant = auth::authorize(&app.accounts, &app.engine, asked).await?;
 
-    let is_write = Verb::of(&method).is_some_and(|verb| !verb.is_read());
-    if let Some(scope) = grant.encryption_scope().filter(|_| is_write) {
+    // A query is a read, whatever its verb.
+    let is_write = Verb::of(&method).is_some_and(|verb| !verb.is_read()) && operation.needs != Permission::Read;
+    let stores = is_write && method != Method::DELETE;
+    if let Some(scope) = grant.encryption_scope().filter(|_| stores) {
         fields.demand(ENCRYPTION_SCOPE, scope)?;
     }
-    if is_write && operation.needs != Permission::Read {
+    if is_write {
         refuse_feed(&target)?;
     }
     let sight = reads_blob(&target, operation, &fields).then(|| grant.sight());
@@ -194,7 +196,7 @@ async fn carry_out(app: &Arc<App>, routed: Routed, stamp: &Stamp) -> Result<Answ
         Body::Stream { .. } => fields.header_opt(structured::BODY)?.map(str::to_owned),
         Body::None | Body::Document { .. } => None,
     };
-    let encryption = if is_write && service == Service::Blob {
+    let encryption = if stores && service == Service::Blob {
         encryption::repeated(&fields, &app.engine.policy(&target.account))?
     } else {
         Vec::new()
