@@ -117,6 +117,10 @@ async fn own(call: &Call, source: &Source, conditions: Conditions) -> Result<(On
         return Err(Problem::new(Code::InvalidSourceBlobUrl));
     }
     let grant = authorize_url(call, source).await.map_err(|problem| unverified(&problem))?;
+    // A condition tells what the tags are.
+    if conditions.if_tags.is_some() && !grant.reads_tags() {
+        return Err(unverified(&Problem::new(Code::AuthorizationPermissionMismatch)));
+    }
     let on = OnBlob {
         part: part::read(&source.fields)?,
         conditions,
