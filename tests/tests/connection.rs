@@ -104,6 +104,23 @@ async fn a_refusal_does_not_cost_the_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn no_body_may_come_in_chunks_as_well() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Start::at(directory.path()).ready().await;
+    let container = server.service().container("photos").await;
+    let source = container.blob("source");
+    source.put("one").await.expect(201);
+    let address = format!("http://{}{}", server.service().client().address(), source.name());
+    let copy = container.blob("target").request("PUT", "").header("x-ms-copy-source", address);
+    let append = container.blob("log").request("PUT", "").header("x-ms-blob-type", "AppendBlob");
+    let mut wire = Wire::to(server.service().client()).await;
+    for (request, created) in [(copy, 202), (append, 201)] {
+        assert_eq!(wire.ask(chunked(&request), "1\r\nx\r\n0\r\n\r\n").await, code(400, "InvalidHeaderValue"));
+        assert_eq!(wire.ask(chunked(&request), "0\r\n\r\n").await, code(created, ""));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn who_asks_first_whether_to_send_is_refused_without_having_sent() {
     let directory = tempfile::tempdir().unwrap();
     let server = Start::at(directory.path()).ready().await;

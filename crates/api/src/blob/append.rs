@@ -36,9 +36,9 @@ static CREATE: Operation = Operation {
     run: |call| Box::pin(create(call)),
 };
 
-async fn create(call: Call) -> Result<Answer, Problem> {
+async fn create(mut call: Call) -> Result<Answer, Problem> {
     let on = to_write(&call)?;
-    bodiless(&call.fields)?;
+    bodiless(&mut call).await?;
     page::no_sequence(&call.fields)?;
     let stored = stored(&call, properties::of_content(&call.fields)?)?;
     let put = append::create(&call.engine, on, stored).await?;

@@ -19,9 +19,9 @@ mod snapshot;
 mod tags;
 mod tiering;
 
+use crate::call::Call;
 use crate::code::Code;
 use crate::error::Problem;
-use crate::fields::Fields;
 use crate::route::Route;
 
 /// Every route of the service, a table per family.
@@ -47,16 +47,23 @@ pub const ROUTES: &[&[Route]] = &[
     missing::ROUTES,
 ];
 
-/// Of a request that makes or clears something and brings no content.
+/// Of a request that makes or clears something and brings no content, however long it says that is.
 ///
 /// Refuses `InvalidHeaderValue` if there is a body.
-fn bodiless(fields: &Fields) -> Result<(), Problem> {
-    for (name, none) in [("Content-Length", "0"), ("Transfer-Encoding", "")] {
-        if let Some(value) = fields.header_opt(name)?.filter(|value| *value != none) {
-            return Err(Problem::header(name, value));
-        }
+async fn bodiless(call: &mut Call) -> Result<(), Problem> {
+    const LENGTH: &str = "Content-Length";
+    match call.fields.header_opt(LENGTH)? {
+        Some("0") => Ok(()),
+        Some(length) => Err(Problem::header(LENGTH, length)),
+        None => match call.body.next().await {
+            Ok(None) => Ok(()),
+            Err(problem) if problem.code != Code::RequestBodyTooLarge => Err(problem),
+            _ => Err(Problem::header(
+                "Transfer-Encoding",
+                call.fields.header_opt("transfer-encoding")?.unwrap_or_default(),
+            )),
+        },
     }
-    Ok(())
 }
 
 /// Runs `work`, which may take milliseconds, where no other request waits for its end.

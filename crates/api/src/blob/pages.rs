@@ -49,9 +49,9 @@ static CREATE: Operation = Operation {
     run: |call| Box::pin(create(call)),
 };
 
-async fn create(call: Call) -> Result<Answer, Problem> {
+async fn create(mut call: Call) -> Result<Answer, Problem> {
     let on = to_write(&call)?;
-    bodiless(&call.fields)?;
+    bodiless(&mut call).await?;
     let (length, sequence) = (page::new_length(&call.fields)?, page::sequence(&call.fields)?.unwrap_or(0));
     let stored = stored(&call, properties::of_content(&call.fields)?)?;
     let put = pages::create(&call.engine, on, stored, length, sequence).await?;
@@ -94,9 +94,9 @@ static CLEAR_PAGE: Operation = Operation {
     run: |call| Box::pin(clear_page(call)),
 };
 
-async fn clear_page(call: Call) -> Result<Answer, Problem> {
+async fn clear_page(mut call: Call) -> Result<Answer, Problem> {
     let on = to_write(&call)?;
-    bodiless(&call.fields)?;
+    bodiless(&mut call).await?;
     let (range, conditions) = (page::pages(&call.fields)?, page::conditions(&call.fields)?);
     let cleared = pages::clear(&call.engine, on, conditions, range).await?;
     Ok(answer(Answer::created(), cleared))

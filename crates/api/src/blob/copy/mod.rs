@@ -60,8 +60,8 @@ static COPY: Operation = Operation {
     run: |call| Box::pin(start(call)),
 };
 
-async fn start(call: Call) -> Result<Answer, Problem> {
-    bodiless(&call.fields)?;
+async fn start(mut call: Call) -> Result<Answer, Problem> {
+    bodiless(&mut call).await?;
     encryption::none(&call.fields)?;
     let target = to_write(&call)?;
     let Origin { url, place, .. } = origin(&call).await?;
@@ -106,8 +106,8 @@ static COPY_SYNC: Operation = Operation {
     run: |call| Box::pin(copy_sync(call)),
 };
 
-async fn copy_sync(call: Call) -> Result<Answer, Problem> {
-    bodiless(&call.fields)?;
+async fn copy_sync(mut call: Call) -> Result<Answer, Problem> {
+    bodiless(&mut call).await?;
     encryption::none(&call.fields)?;
     let target = to_write(&call)?;
     let checks = [Integrity::of_source(&call.fields)?];
@@ -127,8 +127,8 @@ static PUT_FROM_URL: Operation = Operation {
     run: |call| Box::pin(put_from_url(call)),
 };
 
-async fn put_from_url(call: Call) -> Result<Answer, Problem> {
-    bodiless(&call.fields)?;
+async fn put_from_url(mut call: Call) -> Result<Answer, Problem> {
+    bodiless(&mut call).await?;
     let target = to_write(&call)?;
     // Both mean the bytes of the new blob, which are those of the source.
     let checks = [Integrity::of_source(&call.fields)?, Integrity::given(&call.fields)?];

@@ -23,8 +23,8 @@ pub(super) static PUT_BLOCK: Operation = Operation {
     run: |call| Box::pin(put_block(call)),
 };
 
-async fn put_block(call: Call) -> Result<Answer, Problem> {
-    bodiless(&call.fields)?;
+async fn put_block(mut call: Call) -> Result<Answer, Problem> {
+    bodiless(&mut call).await?;
     let target = OnBlob { conditions: condition::none(&call.fields)?, ..addressed(&call)? };
     let id = block_list::parse_id(call.fields.query("blockid")?)?;
     let checks = [Integrity::of_source(&call.fields)?];
@@ -62,8 +62,8 @@ pub(super) static APPEND_BLOCK: Operation = Operation {
     run: |call| Box::pin(append_block(call)),
 };
 
-async fn append_block(call: Call) -> Result<Answer, Problem> {
-    bodiless(&call.fields)?;
+async fn append_block(mut call: Call) -> Result<Answer, Problem> {
+    bodiless(&mut call).await?;
     let target = to_write(&call)?;
     let conditions = appending::conditions(&call.fields)?;
     let checks = [Integrity::of_source(&call.fields)?];
@@ -86,8 +86,8 @@ pub(super) static PUT_PAGE: Operation = Operation {
     run: |call| Box::pin(put_page(call)),
 };
 
-async fn put_page(call: Call) -> Result<Answer, Problem> {
-    bodiless(&call.fields)?;
+async fn put_page(mut call: Call) -> Result<Answer, Problem> {
+    bodiless(&mut call).await?;
     let target = to_write(&call)?;
     let (pages, conditions) = (page::pages(&call.fields)?, page::conditions(&call.fields)?);
     let checks = [Integrity::of_source(&call.fields)?];
