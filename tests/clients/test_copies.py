@@ -150,3 +150,29 @@ def test_a_disk_image_comes_from_another_server_without_its_zeros(container, own
     assert properties.page_blob_sequence_number == 5
     ranges = [(page.start, page.end) for page in target.list_page_ranges()]
     assert ranges == [(first, first + 511) for first in (0, 512 * MIB, 1024 * MIB - 512)]
+
+
+def test_snapshots_of_another_server_are_followed_one_by_one(container, own_server):
+    target = container.get_blob_client("following")
+    with own_server.client() as elsewhere:
+        source = elsewhere.create_container("theirs").get_blob_client("disk")
+        source.create_page_blob(MIB)
+        copied = []
+        for number in (1, 2, 3):
+            source.upload_page(bytes([number]) * 1024, offset=number * 512, length=1024)
+            source.clear_page(offset=(number - 1) * 512, length=512)
+            of = source.create_snapshot()["snapshot"]
+            begun = target.start_copy_from_url(f"{signed(source)}&snapshot={of}", incremental_copy=True)
+            assert begun["copy_status"] == "pending"
+            deadline = time.monotonic() + 60
+            while (copy := target.get_blob_properties().copy).status == "pending":
+                assert time.monotonic() < deadline
+            assert (copy.id, copy.status, copy.incremental_copy) == (begun["copy_id"], "success", True)
+            made = container.get_blob_client("following", snapshot=copy.destination_snapshot)
+            copied.append((made, of))
+            with pytest.raises(HttpResponseError) as refused:
+                target.start_copy_from_url(f"{signed(source)}&snapshot={of}", incremental_copy=True)
+            assert refused.value.error_code == "IncrementalCopyOfEarlierVersionSnapshotNotAllowed"
+        for made, of in copied:
+            snapshot = elsewhere.get_blob_client("theirs", "disk", snapshot=of)
+            assert made.download_blob().readall() == snapshot.download_blob().readall()

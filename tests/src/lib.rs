@@ -4,6 +4,7 @@ pub mod bench;
 pub mod books;
 pub mod client;
 pub mod disk;
+pub mod elsewhere;
 pub mod harness;
 pub mod ledger;
 pub mod process;

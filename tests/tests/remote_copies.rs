@@ -1,53 +1,25 @@
 //! Copies from one server to another over HTTP: within a request, and behind it, through crashes of the one that copies.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on fails loudly")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails loudly")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lazuli_tests::client::ACCOUNT;
 use lazuli_tests::disk::payload_becomes;
-use lazuli_tests::harness::{Blob, Container, Lazuli};
+use lazuli_tests::elsewhere::{Scripted, Silent, answer, narrow, pair, settled, url};
+use lazuli_tests::harness::{Blob, Container};
 use lazuli_tests::process::{Start, within};
 use lazuli_tests::sas::Sas;
-use lazuli_tests::signed::{Answer, Request};
+use lazuli_tests::signed::Request;
 use md5::{Digest as _, Md5};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
 
 const MIB: usize = 1024 * 1024;
 
-/// A server that copies and one that is copied from, each with a container.
-async fn pair() -> ((Lazuli, Container), (Lazuli, Container)) {
-    let (here, there) = (Lazuli::start().await, Lazuli::start().await);
-    let (mine, theirs) = (here.container("photos").await, there.existing("photos"));
-    theirs.create().header("x-ms-blob-public-access", "blob").await.expect(201);
-    ((here, mine), (there, theirs))
-}
-
-fn url(server: &Lazuli, blob: &Blob) -> String {
-    format!("http://{}{}", server.client().address(), blob.name())
-}
-
 fn copy(target: &Blob, source: impl Into<String>) -> Request {
     target.request("PUT", "").header("x-ms-copy-source", source)
-}
-
-/// The blob's properties once no copy into it is under way.
-async fn settled(target: &Blob) -> Answer {
-    let ended = async {
-        loop {
-            let head = target.head().await.expect(200);
-            if head.header("x-ms-copy-status") != "pending" {
-                return head;
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    within("the copy to end", ended).await
 }
 
 fn bytes(length: usize) -> Vec<u8> {
@@ -153,45 +125,6 @@ async fn what_the_other_server_refuses_is_told_on() {
     assert!(target.request("GET", "?comp=tags").await.expect(200).text().contains("<Key>a</Key><Value>1</Value>"));
 }
 
-/// A server whose answers the test decides, one a connection: what the request must hold, and what is answered.
-struct Scripted {
-    address: String,
-    task: tokio::task::JoinHandle<()>,
-}
-
-impl Scripted {
-    async fn start(answers: Vec<(&'static str, Vec<u8>)>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("http://{}/photos/a", listener.local_addr().unwrap());
-        let task = tokio::spawn(async move {
-            for (expected, answer) in answers {
-                let (mut socket, _) = listener.accept().await.unwrap();
-                let head = head(&mut socket).await.to_ascii_lowercase();
-                assert!(head.contains(expected), "{head} lacks {expected}");
-                socket.write_all(&answer).await.unwrap();
-            }
-        });
-        Self { address, task }
-    }
-
-    /// Waits until every answer was asked for.
-    async fn done(self) {
-        within("all requests", self.task).await.unwrap();
-    }
-}
-
-async fn head(socket: &mut TcpStream) -> String {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        head.push(socket.read_u8().await.unwrap());
-    }
-    String::from_utf8(head).unwrap()
-}
-
-fn answer(head: &str, body: &[u8]) -> Vec<u8> {
-    [format!("HTTP/1.1 {head}\r\nconnection: close\r\n\r\n").as_bytes(), body].concat()
-}
-
 #[tokio::test]
 async fn a_reading_that_breaks_off_goes_on_with_the_same_version() {
     let ((_here, mine), _) = pair().await;
@@ -254,18 +187,8 @@ async fn a_copy_under_way_refuses_everything_but_its_end() {
     // The first answer describes the source; the second is the copy's, and never comes to its end.
     let describe = answer("200 OK\r\netag: \"1\"\r\ncontent-length: 10", b"");
     let stuck = b"HTTP/1.1 200 OK\r\netag: \"1\"\r\ncontent-length: 10\r\n\r\n1234".to_vec();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = format!("http://{}/photos/a", listener.local_addr().unwrap());
-    let silent = tokio::spawn(async move {
-        let mut open = Vec::new();
-        for answer in [describe, stuck] {
-            let (mut socket, _) = listener.accept().await.unwrap();
-            head(&mut socket).await;
-            socket.write_all(&answer).await.unwrap();
-            open.push(socket);
-        }
-        std::future::pending::<()>().await;
-    });
+    let silent = Silent::start(vec![("get /photos/a", describe), ("get /photos/a", stuck)]).await;
+    let address = silent.address.clone();
     let begun = copy(&target, &address).await.expect(202);
     let id = begun.header("x-ms-copy-id").to_owned();
     assert_eq!(begun.header("x-ms-copy-status"), "pending");
@@ -303,7 +226,6 @@ async fn a_copy_under_way_refuses_everything_but_its_end() {
     assert_eq!((head.header("content-length"), head.header("x-ms-copy-status")), ("0", "aborted"));
     abort(&id).await.refused(409, "NoPendingCopyOperation");
     target.put("new").await.expect(201);
-    silent.abort();
 }
 
 #[tokio::test]
@@ -322,37 +244,6 @@ async fn a_source_that_is_gone_when_its_bytes_are_wanted_fails_the_copy() {
         let description = head.header("x-ms-copy-status-description");
         assert!(description.starts_with(expected), "{description}");
         source.done().await;
-    }
-}
-
-/// Gives everything that comes on to `to`, at most `bytes` of the answers; then it holds still until it is let go.
-async fn narrow(to: std::net::SocketAddr, bytes: usize, open: Arc<tokio::sync::Notify>) -> std::net::SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let left = Arc::new(AtomicUsize::new(bytes));
-    tokio::spawn(async move {
-        loop {
-            let (client, _) = listener.accept().await.unwrap();
-            let server = TcpStream::connect(to).await.unwrap();
-            tokio::spawn(pass(client, server, Arc::clone(&left), Arc::clone(&open)));
-        }
-    });
-    address
-}
-
-async fn pass(client: TcpStream, server: TcpStream, left: Arc<AtomicUsize>, open: Arc<tokio::sync::Notify>) {
-    let ((mut asked, mut answered), (mut answer, mut ask)) = (client.into_split(), server.into_split());
-    tokio::spawn(async move { tokio::io::copy(&mut asked, &mut ask).await });
-    let mut buffer = vec![0; 64 * 1024];
-    while let Ok(read @ 1..) = answer.read(&mut buffer).await {
-        let fits = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(read));
-        if fits.is_err() {
-            open.notified().await;
-            left.store(usize::MAX, Ordering::SeqCst);
-        }
-        if answered.write_all(&buffer[..read]).await.is_err() {
-            break;
-        }
     }
 }
 

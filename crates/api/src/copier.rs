@@ -143,46 +143,77 @@ async fn read(engine: &Engine, remote: &Remote, copy: &mut Pending) -> Result<()
     Ok(())
 }
 
-/// Reads the pages of the source that were written, from where the copy stands; `copy` tells how far it came.
+/// Reads the pages of the source: what differs from what the copy began as, if the source tells that.
 async fn read_pages(engine: &Engine, remote: &Remote, copy: &mut Pending) -> Result<(), Stopped> {
+    match read_listed(engine, remote, copy).await {
+        Err(Stopped::Source(problem)) if copy.since.is_some() && is_untold(&problem) => {
+            tracing::info!(copy = %copy.id, "a source does not tell what differs; it is read whole");
+            pending::start_over(engine, copy.id).await?;
+            (copy.done, copy.since) = (0, None);
+            read_listed(engine, remote, copy).await
+        }
+        done => done,
+    }
+}
+
+/// Whether another way of reading may succeed: the source is there and the same, but lacks its earlier snapshot, say.
+fn is_untold(problem: &Problem) -> bool {
+    problem.code != Code::SourceConditionNotMet && problem.status().is_client_error()
+}
+
+/// Reads the pages of the source that it lists, from where the copy stands; `copy` tells how far it came.
+async fn read_listed(engine: &Engine, remote: &Remote, copy: &mut Pending) -> Result<(), Stopped> {
     let (from, mut marker) = (copy.done, None);
     while copy.done < copy.total {
         let ask = ask(copy).map_err(Stopped::Source)?;
-        let list = remote.page_list(ask, from, marker.as_deref()).await.map_err(Stopped::Source)?;
-        let (stretches, next) = page::parse(&list).map_err(|_| Stopped::Source(unlisted()))?;
-        for stretch in stretches.into_iter().filter(|stretch| !stretch.cleared) {
-            read_stretch(engine, remote, copy, stretch.range).await?;
+        let list = remote.page_list(ask, from, copy.since, marker.as_deref()).await.map_err(Stopped::Source)?;
+        let (mut stretches, next) = page::parse(&list).map_err(|_| Stopped::Source(unlisted()))?;
+        // What is cleared may be listed behind what is written.
+        stretches.sort_unstable_by_key(|stretch| stretch.range.first);
+        for stretch in stretches {
+            let Some(part) = rest_of(copy, stretch.range)? else { continue };
+            if !stretch.cleared {
+                if read_stretch(engine, remote, copy, part).await? {
+                    return Ok(());
+                }
+            } else if copy.since.is_some() {
+                pending::clear_pages(engine, copy.id, part).await?;
+                copy.done = part.first + part.length;
+            }
         }
-        if next.is_none() && copy.done < copy.total {
-            return Ok(pending::complete_pages(engine, copy.id).await?);
+        if next.is_none() {
+            break;
         }
         marker = next;
     }
-    Ok(())
+    Ok(pending::complete_pages(engine, copy.id).await?)
 }
 
-/// Reads some pages of the source, but for those that are there.
-async fn read_stretch(engine: &Engine, remote: &Remote, copy: &mut Pending, range: ByteRange) -> Result<(), Stopped> {
+/// The part of some pages that is still to come.
+fn rest_of(copy: &Pending, range: ByteRange) -> Result<Option<ByteRange>, Stopped> {
     let end = range.first.saturating_add(range.length);
-    let mut at = range.first.max(copy.done);
-    let whole = at.is_multiple_of(PAGE_BYTES) && end.is_multiple_of(PAGE_BYTES) && end <= copy.total;
+    let first = range.first.max(copy.done);
+    let whole = first.is_multiple_of(PAGE_BYTES) && end.is_multiple_of(PAGE_BYTES) && end <= copy.total;
     if !whole {
         return Err(Stopped::Source(unlisted()));
     }
-    if at >= end {
-        return Ok(());
-    }
+    Ok((first < end).then(|| ByteRange { first, length: end - first }))
+}
+
+/// Reads some pages of the source. Answers whether they are the last that the copy has room for: then it is complete.
+async fn read_stretch(engine: &Engine, remote: &Remote, copy: &mut Pending, range: ByteRange) -> Result<bool, Stopped> {
+    let (mut at, end) = (range.first, range.first + range.length);
     let part = RangeRequest { first: at, last: Some(end - 1) };
     let mut reading = open(remote, copy, Some(part)).await.map_err(Stopped::Source)?;
-    let mut rest = Bytes::new();
+    let (mut rest, mut complete) = (Bytes::new(), false);
     while at < end {
         let length = PUT_BYTES_MAX.min(end - at);
         let part = stage(engine, &mut reading, &mut rest, length).await?;
-        pending::put_pages(engine, copy.id, at, part).await?;
+        complete = pending::put_pages(engine, copy.id, at, part).await?;
         at += length;
         copy.done = at;
     }
-    Ok(())
+    Ok(complete)
 }
 
 /// Stores the next `length` bytes; `rest` has what was read beyond the last ones.

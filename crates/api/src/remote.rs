@@ -16,12 +16,14 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use lazuli_engine::clock::Timestamp;
 use lazuli_engine::range::{ByteRange, RangeRequest};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::time::error::Elapsed;
 
 use crate::code::Code;
 use crate::error::Problem;
+use crate::wire::date;
 
 /// How long a connection may take to be made.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -164,12 +166,21 @@ impl Remote {
         self.about_blob(ask, "comp=tags", HeaderMap::new(), TAGS_BYTES_MAX).await
     }
 
-    /// The body of Get Page Ranges, from byte `first` to the end of the blob, where `marker` says.
+    /// The body of Get Page Ranges, from byte `first` to the end of the blob, where `marker` says; with the snapshot
+    /// `since`, only what differs from that.
     ///
     /// Refuses as [`Self::read`].
-    pub async fn page_list(&self, ask: Ask, first: u64, marker: Option<&str>) -> Result<Bytes, Problem> {
-        let marker = marker.map(|marker| format!("&marker={}", utf8_percent_encode(marker, NON_ALPHANUMERIC)));
-        let query = format!("comp=pagelist&maxresults={PAGE_RANGES_MAX}{}", marker.unwrap_or_default());
+    pub async fn page_list(
+        &self,
+        ask: Ask,
+        first: u64,
+        since: Option<Timestamp>,
+        marker: Option<&str>,
+    ) -> Result<Bytes, Problem> {
+        let option = |name: &str, value: &str| format!("&{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC));
+        let since = since.map(|since| option("prevsnapshot", &date::iso8601(since))).unwrap_or_default();
+        let marker = marker.map(|marker| option("marker", marker)).unwrap_or_default();
+        let query = format!("comp=pagelist&maxresults={PAGE_RANGES_MAX}{since}{marker}");
         let mut headers = ask.conditions.clone();
         headers.insert(RANGE, range_value(RangeRequest { first, last: None }));
         self.about_blob(ask, &query, headers, PAGE_LIST_BYTES_MAX).await

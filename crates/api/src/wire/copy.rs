@@ -36,9 +36,10 @@ pub fn onto(answer: Answer, copy: Option<&CopyState>) -> Answer {
         .header_opt("x-ms-copy-destination-snapshot", made(copy))
 }
 
-/// The snapshot that the last incremental copy made.
+/// The snapshot that an incremental copy made; one that is not complete has made none.
 fn made(copy: &CopyState) -> Option<String> {
-    copy.incremental.and_then(|last| last.snapshot).map(date::iso8601)
+    let complete = copy.incremental.filter(|_| copy.status == CopyStatus::Success);
+    complete.and_then(|last| last.snapshot).map(date::iso8601)
 }
 
 /// The elements of a listing.
@@ -121,6 +122,11 @@ mod tests {
         let answer = onto(Answer::ok(), Some(&copied));
         assert_eq!(answer.headers["x-ms-incremental-copy"], "true");
         assert_eq!(answer.headers["x-ms-copy-destination-snapshot"], "2026-08-01T00:00:00.0000000Z");
+        for status in [CopyStatus::Pending, CopyStatus::Aborted, CopyStatus::Failed] {
+            let answer = onto(Answer::ok(), Some(&CopyState { status, ..copied.clone() }));
+            assert_eq!(answer.headers["x-ms-incremental-copy"], "true");
+            assert!(!answer.headers.contains_key("x-ms-copy-destination-snapshot"), "{status:?}");
+        }
         let mut xml = Writer::begin();
         incremental_elements(&mut xml, Some(&copied));
         let text = String::from_utf8(xml.finish()).unwrap();

@@ -42,10 +42,10 @@ pub enum CopyStatus {
 /// An incremental copy of a page blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Incremental {
-    /// The snapshot of the blob that the last one made.
+    /// The snapshot of the blob that the last complete one made; none before the first is complete.
     pub snapshot: Option<Timestamp>,
     /// What tells the source from every other blob.
     pub source: [u8; 32],
-    /// The snapshot of the source that the last one copied.
+    /// The snapshot of the source that the last complete one copied, or that the first copies.
     pub of: Timestamp,
 }

@@ -25,7 +25,6 @@ use crate::range::ByteRange;
 use crate::refusal::Refusal;
 use crate::rows;
 use crate::rows::blob::{BlobRow, Content};
-use crate::rows::codec;
 use crate::rows::page::{CELL_BYTES, PageRun};
 use crate::store::{Purpose, Space, StoreError, Tx, View};
 use cell::Slots;
@@ -33,6 +32,7 @@ use map::{Stop, Walk, Writer};
 
 pub(super) use map::erase;
 pub(crate) use own::expire;
+pub(super) use own::{Owner, tidy_up};
 pub use ranges::{PageRanges, PagesAsked, Stretch, ranges};
 pub(super) use spans::{look_up, spans};
 
@@ -51,7 +51,7 @@ const ROWS_PER_TRANSACTION: usize = if cfg!(test) { 16 } else { 2048 };
 /// Runs after which it takes no more cells: each may be a body to keep or to give up, and a cell has up to 128.
 const RUNS_PER_TRANSACTION: usize = 2048;
 /// How often a write makes room for itself before it gives up.
-const ATTEMPTS_MAX: usize = 8;
+pub(super) const ATTEMPTS_MAX: usize = 8;
 
 /// Put Blob (page blob): <https://learn.microsoft.com/rest/api/storageservices/put-blob>. All of it is zeros. The
 /// protocol sees to it that the length is in whole pages and at most [`PAGE_BLOB_BYTES_MAX`].
@@ -126,6 +126,7 @@ pub async fn put(
     content: Staged,
 ) -> Result<PagesWritten, Error> {
     let (on, content) = (Arc::new(on), Arc::new(content));
+    let owner = Owner::Blob(Arc::clone(&on));
     let range = ByteRange { first, length: content.length() };
     for _ in 0..ATTEMPTS_MAX {
         let (to, pins) = (Arc::clone(&on), engine.payloads().pins().clone());
@@ -134,7 +135,7 @@ pub async fn put(
             let put = put_pages(tx, &pins, blob.content, range, content)?;
             put.with(|content| save(tx, key, BlobRow { content, ..blob }))
         });
-        if let Some(written) = written.await?.or_make_room(engine, &on).await? {
+        if let Some(written) = written.await?.or_make_room(engine, &owner).await? {
             engine.wake();
             return Ok(written);
         }
@@ -152,6 +153,7 @@ pub async fn clear(
     range: ByteRange,
 ) -> Result<PagesWritten, Error> {
     let on = Arc::new(on);
+    let owner = Owner::Blob(Arc::clone(&on));
     for _ in 0..ATTEMPTS_MAX {
         let (to, pins) = (Arc::clone(&on), engine.payloads().pins().clone());
         let written = engine.write(Purpose::Free, move |tx| {
@@ -159,8 +161,8 @@ pub async fn clear(
             let cleared = clear_pages(tx, &pins, blob.content, range)?;
             cleared.with(|content| save(tx, key, BlobRow { content, ..blob }))
         });
-        if let Some(written) = written.await?.or_make_room(engine, &on).await? {
-            own::tidy_up(engine, &on).await;
+        if let Some(written) = written.await?.or_make_room(engine, &owner).await? {
+            tidy_up(engine, &owner).await;
             return Ok(written);
         }
     }
@@ -196,6 +198,7 @@ pub struct SetPages {
 /// `SequenceTooLarge`.
 pub async fn set(engine: &Engine, on: OnBlob, change: SetPages) -> Result<PagesWritten, Error> {
     let on = Arc::new(on);
+    let owner = Owner::Blob(Arc::clone(&on));
     for _ in 0..ATTEMPTS_MAX {
         let (to, change, pins) = (Arc::clone(&on), change.clone(), engine.payloads().pins().clone());
         let policy = engine.policy(&on.address.container.account);
@@ -217,8 +220,8 @@ pub async fn set(engine: &Engine, on: OnBlob, change: SetPages) -> Result<PagesW
                 save(tx, key, blob)
             })
         });
-        if let Some(written) = written.await?.or_make_room(engine, &on).await? {
-            own::tidy_up(engine, &on).await;
+        if let Some(written) = written.await?.or_make_room(engine, &owner).await? {
+            tidy_up(engine, &owner).await;
             return Ok(written);
         }
     }
@@ -236,7 +239,7 @@ fn changed(sequence: u64, action: Option<SequenceAction>) -> Result<u64, Refusal
 }
 
 /// Whether a transaction found the pages as it can write them.
-enum Step<T> {
+pub(super) enum Step<T> {
     Done(T),
     /// The map has gone on without this blob: it needs one of its own.
     NeedsOwnMap,
@@ -246,7 +249,7 @@ enum Step<T> {
 
 impl<T> Step<T> {
     /// Goes on if the pages are written.
-    fn with<U>(self, next: impl FnOnce(T) -> Result<U, Error>) -> Result<Step<U>, Error> {
+    pub(super) fn with<U>(self, next: impl FnOnce(T) -> Result<U, Error>) -> Result<Step<U>, Error> {
         Ok(match self {
             Self::Done(value) => Step::Done(next(value)?),
             Self::NeedsOwnMap => Step::NeedsOwnMap,
@@ -255,11 +258,11 @@ impl<T> Step<T> {
     }
 
     /// What was done; or else does what has to be done before another try.
-    async fn or_make_room(self, engine: &Engine, on: &Arc<OnBlob>) -> Result<Option<T>, Error> {
+    pub(super) async fn or_make_room(self, engine: &Engine, owner: &Owner) -> Result<Option<T>, Error> {
         match self {
             Self::Done(value) => return Ok(Some(value)),
-            Self::NeedsOwnMap => own::build(engine, on).await?,
-            Self::Untidy => own::tidy(engine, on).await?,
+            Self::NeedsOwnMap => own::build(engine, owner).await?,
+            Self::Untidy => own::tidy(engine, owner).await?,
         }
         Ok(None)
     }
@@ -299,7 +302,7 @@ fn save(tx: &mut dyn Tx, key: Vec<u8>, mut blob: BlobRow) -> Result<PagesWritten
 }
 
 /// Makes `content` the bytes of `range`; answers the new content.
-fn put_pages(
+pub(super) fn put_pages(
     tx: &mut dyn Tx,
     pins: &Pins,
     pages: Content,
@@ -326,22 +329,13 @@ fn put_pages(
     Ok(Step::Done(Content::Pages { map: writer.map, epoch: writer.epoch, cleared }))
 }
 
-/// Makes `content` the bytes from `first` on of pages that nobody shares; answers the new content.
-pub(super) fn extend(
+/// Makes `range` read as zeros; answers the new content.
+pub(super) fn clear_pages(
     tx: &mut dyn Tx,
     pins: &Pins,
     pages: Content,
-    first: u64,
-    content: &Staged,
-) -> Result<Content, StoreError> {
-    match put_pages(tx, pins, pages, ByteRange { first, length: content.length() }, content)? {
-        Step::Done(content) => Ok(content),
-        Step::NeedsOwnMap | Step::Untidy => Err(codec::corrupt(Space::Copies, &[], "the pages of a copy are shared")),
-    }
-}
-
-/// Makes `range` read as zeros; answers the new content.
-fn clear_pages(tx: &mut dyn Tx, pins: &Pins, pages: Content, range: ByteRange) -> Result<Step<Content>, StoreError> {
+    range: ByteRange,
+) -> Result<Step<Content>, StoreError> {
     let Content::Pages { map, epoch, cleared } = pages else { return Ok(Step::Done(pages)) };
     let Some(cells) = written_cells(tx, map, epoch, range)? else {
         // Too many for one transaction.

@@ -5,6 +5,7 @@
 //! when a source cannot be read ([`fail`]). All that is known about a copy is in rows: after a restart it goes on where
 //! the last part ended.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::futures::Notified;
@@ -14,7 +15,8 @@ use crate::blob::copy::{CopyKind, CopyRequest, admit_target, remembered, stored,
 use crate::blob::copying::{CopyState, CopyStatus};
 use crate::blob::feed::{Cause, Change};
 use crate::blob::kind::BlobKind;
-use crate::blob::{OnBlob, Stored, Written, log, pages, state};
+use crate::blob::pages::{self, ATTEMPTS_MAX, Owner};
+use crate::blob::{OnBlob, Stored, Written, incremental, log, state};
 use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -24,11 +26,12 @@ use crate::names::{AccountName, BlobAddress, ContainerAddress, ContainerName};
 use crate::payload::Staged;
 use crate::policy::{AccountPolicy, Policies};
 use crate::properties::{HttpProperties, Metadata};
+use crate::range::ByteRange;
 use crate::refusal::Refusal;
 use crate::rows;
 use crate::rows::blob::{BlobRow, Content};
 use crate::rows::codec;
-use crate::rows::copy::{self, CopyRow};
+use crate::rows::copy::{self, CopyRow, Follows};
 use crate::rows::due::{self, DueKind, DueRow};
 use crate::store::{Direction, KeyRange, Purpose, Space, StoreError, Tx, View};
 
@@ -93,24 +96,7 @@ fn try_begin(
     let lease = admit_target(tx, target, &place, CopyKind::Start, kind)?;
     let status = if source.length == 0 { CopyStatus::Success } else { CopyStatus::Pending };
     if status == CopyStatus::Pending {
-        let (number, due) = (tx.id(), tx.now().after(COPY_TIME_MAX));
-        let container = &target.address.container;
-        let row = CopyRow {
-            account: container.account.to_string(),
-            container: container.container.to_string(),
-            blob: place.key.clone(),
-            address: source.address.clone(),
-            version: source.version.clone(),
-            pages: kind.is_like(PAGES),
-            total: source.length,
-            done: 0,
-            content: Content::Empty,
-            number,
-            due,
-        };
-        let key = copy::key(request.id);
-        rows::put(tx, Space::Due, due::key(due, DueKind::Copy, number), &DueRow { key: key.clone() })?;
-        rows::put(tx, Space::Copies, key, &row)?;
+        note(tx, request.id, target, &place.key, source, (Content::Empty, None))?;
     }
     let complete = remembered(request, source.length, tx.now());
     let copy = complete.map(|complete| match status {
@@ -129,6 +115,37 @@ fn try_begin(
     Ok(Begun { written, status })
 }
 
+/// Notes that a copy is under way, which begins as `content`, and makes its appointment.
+pub(super) fn note(
+    tx: &mut dyn Tx,
+    id: Uuid,
+    target: &OnBlob,
+    blob: &[u8],
+    source: &Source,
+    (content, follows): (Content, Option<Follows>),
+) -> Result<CopyRow, StoreError> {
+    let (number, due) = (tx.id(), tx.now().after(COPY_TIME_MAX));
+    let container = &target.address.container;
+    let row = CopyRow {
+        account: container.account.to_string(),
+        container: container.container.to_string(),
+        blob: blob.to_vec(),
+        address: source.address.clone(),
+        version: source.version.clone(),
+        pages: source.kind.is_like(PAGES),
+        total: source.length,
+        done: 0,
+        content,
+        number,
+        due,
+        follows,
+    };
+    let key = copy::key(id);
+    rows::put(tx, Space::Due, due::key(due, DueKind::Copy, number), &DueRow { key: key.clone() })?;
+    rows::put(tx, Space::Copies, key, &row)?;
+    Ok(row)
+}
+
 /// A copy under way, as whoever carries it on needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
@@ -144,6 +161,8 @@ pub struct Pending {
     pub total: u64,
     /// Bytes that are there, or of pages: up to which they are.
     pub done: u64,
+    /// The snapshot of the source whose pages were there from the beginning: only what differs is asked for.
+    pub since: Option<Timestamp>,
 }
 
 /// The copies under way, at most `limit`.
@@ -155,8 +174,9 @@ pub async fn under_way(engine: &Engine, limit: usize) -> Result<Vec<Pending>, Er
                 let (key, value) = pair?;
                 let row: CopyRow = codec::decode(Space::Copies, &key, &value)?;
                 let id = copy::id(&key).ok_or_else(|| codec::corrupt(Space::Copies, &key, "not a copy's id"))?;
-                let CopyRow { address, version, pages, total, done, .. } = row;
-                pending.push(Pending { id, address, version, pages, total, done });
+                let CopyRow { address, version, pages, total, done, follows, .. } = row;
+                let since = follows.and_then(|follows| follows.since);
+                pending.push(Pending { id, address, version, pages, total, done, since });
             }
             Ok(pending)
         })
@@ -187,23 +207,67 @@ pub async fn put(engine: &Engine, id: Uuid, at: u64, part: Staged) -> Result<boo
     Ok(complete)
 }
 
-/// Puts pages of a copy, which begin at byte `at` of the source. What lies before them and was not put is zeros.
-/// Answers whether they were the last that the blob has room for.
+/// Puts pages of a copy, which begin at byte `at` of the source. What lies before them and was not put is as it was in
+/// the beginning. Answers whether they were the last that the blob has room for.
 ///
 /// Refuses as [`put`].
 pub async fn put_pages(engine: &Engine, id: Uuid, at: u64, part: Staged) -> Result<bool, Error> {
-    let (policies, pins) = (engine.policies(), engine.payloads().pins().clone());
-    let complete = engine
-        .write_content(part, move |tx, part| {
+    let (owner, part) = (Owner::Copy(id), Arc::new(part));
+    for _ in 0..ATTEMPTS_MAX {
+        let (policies, pins) = (engine.policies(), engine.payloads().pins().clone());
+        let put = engine.write_content(Arc::clone(&part), move |tx, part| {
             let row = pending(tx, id)?.filter(|row| row.done <= at && row.pages).ok_or(Refusal::NoCopyPending)?;
-            let content = pages::extend(tx, &pins, row.content, at, part)?;
-            come(tx, &policies, id, CopyRow { content, done: at + part.length(), ..row })
-        })
-        .await?;
-    Ok(complete)
+            let range = ByteRange { first: at, length: part.length() };
+            let put = pages::put_pages(tx, &pins, row.content, range, part)?;
+            put.with(|content| come(tx, &policies, id, CopyRow { content, done: at + range.length, ..row }))
+        });
+        if let Some(complete) = put.await?.or_make_room(engine, &owner).await? {
+            engine.wake();
+            return Ok(complete);
+        }
+    }
+    Err(Error::Busy)
 }
 
-/// Ends a copy of pages: what was not put is zeros.
+/// Clears pages of a copy that did not begin as nothing. What lies before them and was not put is as it was in the
+/// beginning. It does not end the copy.
+///
+/// Refuses as [`put`].
+pub async fn clear_pages(engine: &Engine, id: Uuid, range: ByteRange) -> Result<(), Error> {
+    let owner = Owner::Copy(id);
+    for _ in 0..ATTEMPTS_MAX {
+        let pins = engine.payloads().pins().clone();
+        let cleared = engine.write(Purpose::Free, move |tx| {
+            let admits = |row: &CopyRow| row.pages && row.done <= range.first;
+            let row = pending(tx, id)?.filter(admits).ok_or(Refusal::NoCopyPending)?;
+            let cleared = pages::clear_pages(tx, &pins, row.content, range)?;
+            cleared.with(|content| advance(tx, id, CopyRow { content, done: range.first + range.length, ..row }))
+        });
+        if cleared.await?.or_make_room(engine, &owner).await?.is_some() {
+            pages::tidy_up(engine, &owner).await;
+            return Ok(());
+        }
+    }
+    Err(Error::Busy)
+}
+
+/// Lets go of what an incremental copy began as, and what came since: its source does not tell the differences.
+///
+/// Refuses `NoCopyPending` if the copy ended meanwhile.
+pub async fn start_over(engine: &Engine, id: Uuid) -> Result<(), Error> {
+    engine
+        .write(Purpose::Free, move |tx| {
+            let row = pending(tx, id)?.ok_or(Refusal::NoCopyPending)?;
+            state::release_content(tx, row.content)?;
+            let follows = row.follows.map(|follows| Follows { since: None, ..follows });
+            advance(tx, id, CopyRow { content: Content::Empty, done: 0, follows, ..row })
+        })
+        .await?;
+    engine.wake();
+    Ok(())
+}
+
+/// Ends a copy of pages: what was not put is as it was in the beginning.
 ///
 /// Refuses as [`put`].
 pub async fn complete_pages(engine: &Engine, id: Uuid) -> Result<(), Error> {
@@ -213,29 +277,46 @@ pub async fn complete_pages(engine: &Engine, id: Uuid) -> Result<(), Error> {
             let row = pending(tx, id)?.filter(|row| row.pages).ok_or(Refusal::NoCopyPending)?;
             come(tx, &policies, id, CopyRow { done: row.total, ..row }).map(|_| ())
         })
-        .await
+        .await?;
+    engine.wake();
+    Ok(())
 }
 
 /// The copy has come as far as `row` says; answers whether that is all.
-fn come(tx: &mut dyn Tx, policies: &Policies, id: Uuid, row: CopyRow) -> Result<bool, Error> {
+pub(super) fn come(tx: &mut dyn Tx, policies: &Policies, id: Uuid, row: CopyRow) -> Result<bool, Error> {
+    if row.done < row.total {
+        return advance(tx, id, row).map(|()| false);
+    }
+    let mut blob = admitted(tx, id, &row)?;
+    forget(tx, id, &row)?;
+    state::release_content(tx, blob.content)?;
+    (blob.content, blob.length) = (row.content, row.total);
+    end(&mut blob, CopyStatus::Success, None, tx.now());
+    if let Some(follows) = row.follows {
+        incremental::complete(tx, &row.blob, &mut blob, follows)?;
+    }
+    record(tx, policies, &row, Cause::Copy, &blob)?;
+    rows::put(tx, Space::Blobs, row.blob, &blob)?;
+    Ok(true)
+}
+
+/// The copy is as `row` says, and goes on.
+fn advance(tx: &mut dyn Tx, id: Uuid, row: CopyRow) -> Result<(), Error> {
+    let blob = admitted(tx, id, &row)?;
+    rows::put(tx, Space::Copies, copy::key(id), &row)?;
+    Ok(rows::put(tx, Space::Blobs, row.blob, &blob)?)
+}
+
+/// The blob at which the copy is under way, which has come as far as `row` says.
+fn admitted(view: &dyn View, id: Uuid, row: &CopyRow) -> Result<BlobRow, Error> {
     if row.done > row.total {
         return Err(Refusal::NoCopyPending.into());
     }
-    let mut blob = target(tx, id, &row)?.ok_or(Refusal::NoCopyPending)?;
+    let mut blob = target(view, id, row)?.ok_or(Refusal::NoCopyPending)?;
     if let Some(copy) = &mut blob.copy {
         copy.done = row.done;
     }
-    let complete = row.done == row.total;
-    if complete {
-        (blob.content, blob.length) = (row.content, row.total);
-        forget(tx, id, &row)?;
-        end(&mut blob, CopyStatus::Success, None, tx.now());
-        record(tx, policies, &row, Cause::Copy, &blob)?;
-    } else {
-        rows::put(tx, Space::Copies, copy::key(id), &row)?;
-    }
-    rows::put(tx, Space::Blobs, row.blob, &blob)?;
-    Ok(complete)
+    Ok(blob)
 }
 
 /// Gives a copy up because its source cannot be read: what came so far goes, `description` says why.
@@ -254,7 +335,7 @@ pub async fn fail(engine: &Engine, id: Uuid, description: String) -> Result<(), 
 }
 
 /// Abort Copy Blob: <https://learn.microsoft.com/rest/api/storageservices/abort-copy-blob>. The blob stays, without
-/// bytes. Conditions are not used.
+/// bytes, or with those that an earlier incremental copy made. Conditions are not used.
 ///
 /// Refuses `ContainerNotFound`, `BlobNotFound`, the lease refusals, `NoCopyPending` and `CopyIdMismatch`.
 pub async fn abort(engine: &Engine, on: OnBlob, id: Uuid) -> Result<(), Error> {
@@ -328,7 +409,10 @@ fn give_up(
     forget(tx, id, &row)?;
     state::release_content(tx, row.content)?;
     if let Some(mut blob) = target(tx, id, &row)? {
-        blob.length = 0;
+        // What the last incremental copy made stays what the next one goes on from.
+        if blob.copy.as_ref().and_then(|copy| copy.incremental?.snapshot).is_none() {
+            blob.length = 0;
+        }
         end(&mut blob, status, description, tx.now());
         record(tx, policies, &row, Cause::CopyGivenUp, &blob)?;
         rows::put(tx, Space::Blobs, row.blob, &blob)?;

@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::rows::blob::Content;
 use crate::rows::codec::Row;
 
-/// A copy under way. The content that it holds one reference on grows until it is the blob's.
+/// A copy under way. The content that it holds one reference on becomes the blob's once it is complete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyRow {
     /// The account of the blob that is to be.
@@ -22,16 +22,27 @@ pub struct CopyRow {
     pub version: String,
     /// Whether it is of pages.
     pub pages: bool,
-    /// Bytes to copy, at least one.
+    /// Bytes to copy.
     pub total: u64,
     /// Bytes up to which the content is complete.
     pub done: u64,
-    /// The bytes so far: a list or a map of pages, which nobody shares.
+    /// The bytes so far: a list, which nobody shares, or a map of pages.
     pub content: Content,
     /// Names the appointment.
     pub number: u64,
     /// When it is given up.
     pub due: Timestamp,
+    /// What an incremental copy follows.
+    pub follows: Option<Follows>,
+}
+
+/// What an incremental copy follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Follows {
+    /// The snapshot of the source that is copied.
+    pub of: Timestamp,
+    /// The snapshot of the source that the content began as; none if it began as nothing.
+    pub since: Option<Timestamp>,
 }
 
 impl Row for CopyRow {
@@ -72,9 +83,17 @@ mod tests {
             content: Content::Log(ListId(5)),
             number: 6,
             due: Timestamp::from_ticks(9),
+            follows: None,
         };
-        let bytes = encode(&row).unwrap();
-        assert_eq!(bytes, [1, 1, b'a', 1, b'c', 1, 7, 1, b'u', 1, b'v', 1, 3, 2, 3, 5, 6, 9]);
-        assert_eq!(decode::<CopyRow>(Space::Copies, b"k", &bytes).unwrap(), row);
+        let follows = |since| Some(Follows { of: Timestamp::from_ticks(8), since });
+        let start = [1, 1, b'a', 1, b'c', 1, 7, 1, b'u', 1, b'v', 1, 3, 2, 3, 5, 6, 9];
+        let cases: [(_, &[u8]); 3] =
+            [(None, &[0]), (follows(None), &[1, 8, 0]), (follows(Some(Timestamp::from_ticks(4))), &[1, 8, 1, 4])];
+        for (follows, end) in cases {
+            let row = CopyRow { follows, ..row.clone() };
+            let bytes = encode(&row).unwrap();
+            assert_eq!(bytes, [&start, end].concat());
+            assert_eq!(decode::<CopyRow>(Space::Copies, b"k", &bytes).unwrap(), row);
+        }
     }
 }

@@ -1,8 +1,10 @@
-//! What a page blob does between its writes, in bounded transactions: it gets a map of its own once the one that it
+//! What a page blob, or a copy of one that is under way, does between its writes, in bounded transactions: it gets a map of its own once the one that it
 //! shares has gone on without it, and erases what was cleared. Nothing that a client sees changes.
 
 use std::sync::Arc;
 use std::time::Duration;
+
+use uuid::Uuid;
 
 use super::map::{self, Stop, Walk, Writer};
 use super::{
@@ -17,12 +19,49 @@ use crate::range::ByteRange;
 use crate::refusal::Refusal;
 use crate::rows;
 use crate::rows::blob::{BlobRow, Content};
+use crate::rows::copy::{self as copies, CopyRow};
 use crate::rows::due::{self, DueKind, DueRow};
 use crate::rows::page::{self, CELL_BYTES, CellRow, PageRun};
 use crate::store::{Purpose, Space, StoreError, Tx, View};
 
 /// When a map that no blob came to name is let go.
 const ABANDONED_AFTER: Duration = Duration::from_secs(60 * 60);
+
+/// Whose pages are written.
+#[derive(Clone, Debug)]
+pub(in crate::blob) enum Owner {
+    /// A blob.
+    Blob(Arc<OnBlob>),
+    /// A copy from another server that is under way.
+    Copy(Uuid),
+}
+
+impl Owner {
+    /// The pages, and where they end.
+    ///
+    /// Refuses `ContainerNotFound`, `BlobNotFound` and `NoCopyPending`.
+    fn pages(&self, view: &dyn View) -> Result<(Content, u64), Error> {
+        match self {
+            Self::Blob(on) => blob(view, on).map(|(_, blob)| (blob.content, blob.length)),
+            Self::Copy(id) => copy_row(view, *id).map(|row| (row.content, row.total)),
+        }
+    }
+
+    /// Puts other rows in place of those that say the same.
+    fn put(&self, tx: &mut dyn Tx, content: Content) -> Result<(), Error> {
+        match self {
+            Self::Blob(on) => {
+                let (key, blob) = blob(tx, on)?;
+                rows::put(tx, Space::Blobs, key, &BlobRow { content, ..blob })?;
+            }
+            Self::Copy(id) => {
+                let row = copy_row(tx, *id)?;
+                rows::put(tx, Space::Copies, copies::key(*id), &CopyRow { content, ..row })?;
+            }
+        }
+        Ok(())
+    }
+}
 
 /// A map that is being filled.
 #[derive(Clone, Copy)]
@@ -49,20 +88,19 @@ impl Building {
 enum Progress {
     Going(Building),
     Done,
-    /// The blob has changed, or the map was let go meanwhile.
+    /// The pages have changed, or the map was let go meanwhile.
     Over,
 }
 
-/// Gives the blob a map of its own, of the same bodies.
+/// Gives the owner a map of its own, of the same bodies.
 ///
-/// Refuses `ContainerNotFound` and `BlobNotFound`.
-pub(super) async fn build(engine: &Engine, on: &Arc<OnBlob>) -> Result<(), Error> {
-    let looked_on = Arc::clone(on);
-    let old = engine.read(|view| Ok(blob(view, &looked_on)?.1.content))?;
+/// Refuses `ContainerNotFound`, `BlobNotFound` and `NoCopyPending`.
+pub(super) async fn build(engine: &Engine, owner: &Owner) -> Result<(), Error> {
+    let old = engine.read(|view| owner.pages(view))?.0;
     let mut building = None;
     loop {
-        let on = Arc::clone(on);
-        let step = engine.write(Purpose::Grow, move |tx| copy(tx, &on, old, building)).await;
+        let to = owner.clone();
+        let step = engine.write(Purpose::Grow, move |tx| copy(tx, &to, old, building)).await;
         match step {
             Ok(Progress::Going(going)) => building = Some(going),
             Ok(Progress::Done) => {
@@ -80,11 +118,11 @@ pub(super) async fn build(engine: &Engine, on: &Arc<OnBlob>) -> Result<(), Error
     }
 }
 
-/// Copies some cells of what the blob shows; with the last ones the blob goes over to its own map.
-fn copy(tx: &mut dyn Tx, on: &OnBlob, old: Content, building: Option<Building>) -> Result<Progress, Error> {
-    let (key, blob) = blob(tx, on)?;
+/// Copies some cells of what the owner shows; with the last ones it goes over to its own map.
+fn copy(tx: &mut dyn Tx, owner: &Owner, old: Content, building: Option<Building>) -> Result<Progress, Error> {
+    let (now, length) = owner.pages(tx)?;
     let Content::Pages { map, epoch, cleared } = old else { return Ok(Progress::Over) };
-    if blob.content != old {
+    if now != old {
         return Ok(Progress::Over);
     }
     let building = match building {
@@ -92,7 +130,7 @@ fn copy(tx: &mut dyn Tx, on: &OnBlob, old: Content, building: Option<Building>) 
         Some(building) => building,
         None => Building::begin(tx)?,
     };
-    let (cells, next) = some(tx, map, epoch, building.cell, blob.length.div_ceil(CELL_BYTES))?;
+    let (cells, next) = some(tx, map, epoch, building.cell, length.div_ceil(CELL_BYTES))?;
     for (cell, runs) in cells {
         let kept = shown_runs(cleared, cell, runs);
         if kept.is_empty() {
@@ -110,7 +148,7 @@ fn copy(tx: &mut dyn Tx, on: &OnBlob, old: Content, building: Option<Building>) 
     refs::release(tx, Target::pages(epoch))?;
     let content =
         Content::Pages { map: building.epoch, epoch: building.epoch, cleared: ByteRange { first: 0, length: 0 } };
-    rows::put(tx, Space::Blobs, key, &BlobRow { content, ..blob })?;
+    owner.put(tx, content)?;
     Ok(Progress::Done)
 }
 
@@ -138,17 +176,17 @@ fn some(view: &dyn View, map: u64, epoch: u64, first: u64, end: u64) -> Result<(
 
 /// Erases the pages of what was cleared.
 ///
-/// Refuses `ContainerNotFound` and `BlobNotFound`.
-pub(super) async fn tidy(engine: &Engine, on: &Arc<OnBlob>) -> Result<(), Error> {
+/// Refuses `ContainerNotFound`, `BlobNotFound` and `NoCopyPending`.
+pub(super) async fn tidy(engine: &Engine, owner: &Owner) -> Result<(), Error> {
     loop {
-        let (to, pins) = (Arc::clone(on), engine.payloads().pins().clone());
+        let (to, pins) = (owner.clone(), engine.payloads().pins().clone());
         let more = engine.write(Purpose::Free, move |tx| {
-            let (key, blob) = blob(tx, &to)?;
-            let Content::Pages { cleared, .. } = blob.content else { return Ok(Some(false)) };
+            let (pages, _) = to.pages(tx)?;
+            let Content::Pages { cleared, .. } = pages else { return Ok(Some(false)) };
             if cleared.length == 0 {
                 return Ok(Some(false));
             }
-            let Some(writer) = Writer::of(tx, &pins, blob.content)? else { return Ok(None) };
+            let Some(writer) = Writer::of(tx, &pins, pages)? else { return Ok(None) };
             let end = cleared.first + cleared.length;
             let (cells, next) =
                 some(tx, writer.map, writer.epoch, cleared.first / CELL_BYTES, end.div_ceil(CELL_BYTES))?;
@@ -158,13 +196,13 @@ pub(super) async fn tidy(engine: &Engine, on: &Arc<OnBlob>) -> Result<(), Error>
             let first = next.map_or(end, |cell| cleared.first.max(cell * CELL_BYTES));
             let left = if first < end { ByteRange { first, length: end - first } } else { cleared_of(Content::Empty) };
             let content = Content::Pages { map: writer.map, epoch: writer.epoch, cleared: left };
-            rows::put(tx, Space::Blobs, key, &BlobRow { content, ..blob })?;
+            to.put(tx, content)?;
             Ok(Some(next.is_some()))
         });
         match more.await? {
             Some(true) => {}
             Some(false) => break,
-            None => return build(engine, on).await,
+            None => return build(engine, owner).await,
         }
     }
     engine.wake();
@@ -172,10 +210,10 @@ pub(super) async fn tidy(engine: &Engine, on: &Arc<OnBlob>) -> Result<(), Error>
 }
 
 /// As [`tidy`], after a write that is done already: what fails now is done before the next write that needs it.
-pub(super) async fn tidy_up(engine: &Engine, on: &Arc<OnBlob>) {
-    let untidy = engine.read(|view| Ok(cleared_of(blob(view, on)?.1.content).length > 0));
+pub(in crate::blob) async fn tidy_up(engine: &Engine, owner: &Owner) {
+    let untidy = engine.read(|view| Ok(cleared_of(owner.pages(view)?.0).length > 0));
     if matches!(untidy, Ok(true))
-        && let Err(error) = tidy(engine, on).await
+        && let Err(error) = tidy(engine, owner).await
     {
         tracing::debug!(%error, "cleared pages are erased later");
     }
@@ -195,4 +233,8 @@ pub(crate) fn expire(tx: &mut dyn Tx, at: Timestamp, epoch: u64) -> Result<(), S
 fn blob(view: &dyn View, on: &OnBlob) -> Result<(Vec<u8>, BlobRow), Error> {
     let state::Place { key, blob, .. } = state::place(view, on)?;
     Ok((key, blob.ok_or(Refusal::BlobNotFound)?))
+}
+
+fn copy_row(view: &dyn View, id: Uuid) -> Result<CopyRow, Error> {
+    rows::get(view, Space::Copies, &copies::key(id))?.ok_or(Refusal::NoCopyPending.into())
 }
