@@ -1,6 +1,7 @@
 //! Erasing what is dead: rows in bounded transactions, bytes by holes in their segments.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use crate::blob;
 use crate::clock::Timestamp;
@@ -20,6 +21,8 @@ use crate::table;
 
 /// Chunks of pieces that one step erases.
 const CHUNKS_PER_STEP: usize = 16;
+/// How often a tick looks at further dead bodies while no row can be erased.
+const STEPS_WITHOUT_ROWS: usize = 16;
 
 /// Erases each of `dead`, or some of what hangs below it. What fails is left alone for a while. Bodies first: on a disk
 /// so full that rows cannot be written, their bytes are what makes room.
@@ -27,7 +30,11 @@ pub(super) async fn all(engine: &Engine, now: Timestamp, dead: Vec<(u64, Target)
     let (bodies, parents): (Vec<_>, Vec<_>) = dead.into_iter().partition(|(_, target)| target.kind == Kind::Payload);
     let setbacks = &engine.clockwork().dead;
     let key = |(seq, target): &(u64, Target)| refs::dead_key(*seq, *target);
-    setbacks.together(now, bodies, key, |bodies| erase_bodies(engine, bodies)).await?;
+    let erased = setbacks.together(now, bodies, key, |bodies| erase_bodies(engine, bodies)).await;
+    if matches!(erased, Err(Error::Storage(StoreError::Full))) {
+        give_back(engine).await?;
+    }
+    erased?;
     for (seq, target) in parents {
         if let Err(error) = erase_parent(engine, seq, target).await {
             setbacks.note(&refs::dead_key(seq, target), now, error)?;
@@ -83,6 +90,39 @@ async fn erase_bodies(engine: &Engine, dead: Vec<(u64, Target)>) -> Result<(), E
         remove_if_empty(engine, segment).await?;
     }
     Ok(())
+}
+
+/// Gives back the bytes of further dead bodies, whose rows wait until there is room for their erasure: from where the
+/// last time ended, and at the end from the beginning.
+async fn give_back(engine: &Engine) -> Result<(), Error> {
+    for _ in 0..STEPS_WITHOUT_ROWS {
+        let last = engine.clockwork().given_back.lock().take();
+        let range = KeyRange::all().starting(last.map_or(Bound::Unbounded, Bound::Excluded));
+        let (now, dead) = super::dead(engine, range).await?;
+        let Some((seq, target)) = dead.last().copied() else { return Ok(()) };
+        let bodies = dead.into_iter().filter(|(_, target)| target.kind == Kind::Payload);
+        for (seq, target) in bodies {
+            let given = engine.blocking(move |engine| punch_whole(engine, PayloadId(target.id))).await;
+            if let Err(error) = given {
+                engine.clockwork().dead.note(&refs::dead_key(seq, target), now, error)?;
+            }
+        }
+        *engine.clockwork().given_back.lock() = Some(refs::dead_key(seq, target));
+    }
+    Ok(())
+}
+
+/// Gives back all bytes of a body. It may have been done before.
+fn punch_whole(engine: &Engine, body: PayloadId) -> Result<(), Error> {
+    engine.read(|view| {
+        for chunk in view.scan(Space::Payloads, KeyRange::prefix(&payload::prefix(body)), Direction::Forward) {
+            let (key, value) = chunk?;
+            for piece in codec::decode::<PieceChunk>(Space::Payloads, &key, &value)?.pieces {
+                engine.payloads().punch(&piece)?;
+            }
+        }
+        Ok(())
+    })
 }
 
 /// Gives back the bytes of the first of `dead`; answers what may be forgotten for it.

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -41,6 +42,8 @@ pub(crate) struct Clockwork {
     due: Setbacks,
     dead: Setbacks,
     feeds: Setbacks,
+    /// The key of the last dead body whose bytes were given back while its rows could not be erased.
+    given_back: Mutex<Option<Vec<u8>>>,
     /// Whether changes may wait of accounts that want no change feed any more.
     leftovers: AtomicBool,
 }
@@ -50,7 +53,8 @@ impl Default for Clockwork {
         let of = Setbacks::of;
         let (due, dead, feeds) = (of(Space::Due), of(Space::Dead), of(Space::Feeds));
         let (stopped, leftovers) = (AtomicBool::new(false), AtomicBool::new(true));
-        Self { work: Notify::default(), stopped, turn: tokio::sync::Mutex::default(), due, dead, feeds, leftovers }
+        let (work, turn, given_back) = (Notify::default(), tokio::sync::Mutex::default(), Mutex::default());
+        Self { work, stopped, turn, due, dead, feeds, given_back, leftovers }
     }
 }
 
@@ -123,7 +127,7 @@ pub(crate) async fn tick(engine: &Engine) -> Result<bool, Error> {
     let _turn = engine.clockwork().turn.lock().await;
     let mut more = engine.payloads().give_back().await?;
     // Before all that writes: on a full disk this makes room for it.
-    let (now, dead) = dead(engine).await?;
+    let (now, dead) = dead(engine, KeyRange::all()).await?;
     more |= !dead.is_empty();
     erase::all(engine, now, dead).await?;
     more |= due::keep(engine).await?;
@@ -132,9 +136,9 @@ pub(crate) async fn tick(engine: &Engine) -> Result<bool, Error> {
     Ok(more)
 }
 
-/// What died so long ago that no snapshot shows it, and that nobody reads: in the order of death. What is passed over
+/// What of a range of the dead died so long ago that no snapshot shows it, and that nobody reads: in the order of death. What is passed over
 /// is bounded by the readers there are; a bound on the rows looked at would let them hide all that is behind.
-async fn dead(engine: &Engine) -> Result<(Timestamp, Vec<(u64, Target)>), Error> {
+async fn dead(engine: &Engine, range: KeyRange) -> Result<(Timestamp, Vec<(u64, Target)>), Error> {
     // First the horizon, then the pins: a reader pins before it lets its snapshot go.
     let horizon = engine.payloads().store().horizon();
     let shown = engine.clone();
@@ -142,7 +146,7 @@ async fn dead(engine: &Engine) -> Result<(Timestamp, Vec<(u64, Target)>), Error>
         .scan(move |view| {
             let (now, setbacks) = (view.now(), &shown.clockwork().dead);
             let mut dead = Vec::new();
-            for pair in view.scan(Space::Dead, KeyRange::all(), Direction::Forward) {
+            for pair in view.scan(Space::Dead, range.clone(), Direction::Forward) {
                 let (key, _) = pair?;
                 match refs::parse_dead(&key) {
                     Ok((seq, _)) if seq > horizon => break,

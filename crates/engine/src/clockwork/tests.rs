@@ -192,7 +192,10 @@ async fn on_a_full_disk_bytes_are_given_back_though_no_row_can_be_written() {
     let (mut world, kv) = (World::new(), FaultKv::new());
     world.reserve_bytes = 4096;
     let engine = world.open_with(kv.clone()).await;
-    dead_body(&engine, 1).await;
+    // More than one step erases.
+    for id in 1..=40 {
+        dead_body(&engine, id).await;
+    }
     let at = world.clock.now();
     let appointment = move |tx: &mut dyn Tx| {
         release_target(tx, Target::list(ListId(7)))?;
@@ -200,11 +203,11 @@ async fn on_a_full_disk_bytes_are_given_back_though_no_row_can_be_written() {
     };
     engine.write(Purpose::Free, appointment).await.unwrap();
     assert!(world.allocated() >= 100_000);
-    let left = |space| kv.chunk(space, &Ask::first(&KeyRange::all(), Direction::Forward, 9)).unwrap().len();
+    let left = |space| kv.chunk(space, &Ask::first(&KeyRange::all(), Direction::Forward, 99)).unwrap().len();
     kv.set_free_bytes(Some(0));
     assert!(matches!(tick(&engine).await, Err(Error::Storage(StoreError::Full))));
     assert!(world.allocated() < 8192, "{}", world.allocated());
-    assert_eq!((left(Space::Dead), left(Space::Due), left(Space::Extents)), (2, 1, 1));
+    assert_eq!((left(Space::Dead), left(Space::Due), left(Space::Extents)), (41, 1, 40));
     kv.set_free_bytes(None);
     engine.settle().await.unwrap();
     assert_eq!((left(Space::Dead), left(Space::Due), left(Space::Extents)), (0, 0, 0));
