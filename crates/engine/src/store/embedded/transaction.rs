@@ -92,11 +92,17 @@ impl<K: Kv> View for Transaction<'_, K> {
     }
 
     fn any(&self, space: Space, range: &KeyRange) -> Result<bool, StoreError> {
-        if self.added(space, range).next().is_some() {
+        open_to_views(space)?;
+        // From the end: what is read in order and removed goes from the beginning. Of removals a group may hold
+        // thousands in the range; they are walked through only if there is nothing else.
+        let last = [self.group, &self.own].map(|writes| writes.range(space, range).next_back());
+        let is_there = |(key, _): (&Bytes, _)| self.written(space, key).is_some_and(Option::is_some);
+        if last.into_iter().flatten().any(is_there) {
             return Ok(true);
         }
-        // From the end: what is read in order and removed goes from the beginning.
-        Ok(self.scan(space, range.clone(), Direction::Backward).next().transpose()?.is_some())
+        let untouched = |key: &[u8]| self.written(space, key).is_none();
+        let ask = Ask { range, direction: Direction::Backward, limit: 1, wanted: &untouched };
+        Ok(!self.kv.chunk(space, &ask)?.is_empty() || self.added(space, range).next().is_some())
     }
 
     fn now(&self) -> Timestamp {

@@ -91,7 +91,7 @@ impl Writes {
     }
 
     /// The writes within `range`, in key order.
-    pub fn range(&self, space: Space, range: &KeyRange) -> impl Iterator<Item = (&Bytes, &Option<Bytes>)> {
+    pub fn range(&self, space: Space, range: &KeyRange) -> impl DoubleEndedIterator<Item = (&Bytes, &Option<Bytes>)> {
         let within = self.spaces.get(&space).zip(range.bounds());
         within.into_iter().flat_map(|(writes, bounds)| writes.range::<[u8], _>(bounds))
     }
