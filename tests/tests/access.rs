@@ -2,7 +2,7 @@
 
 use lazuli_api::auth::accounts::Rules;
 use lazuli_tests::client::Credentials;
-use lazuli_tests::harness::Lazuli;
+use lazuli_tests::harness::{Blob, Lazuli};
 use lazuli_tests::process::{Start, within};
 use lazuli_tests::sas::Sas;
 use lazuli_tests::signed::Request;
@@ -96,6 +96,37 @@ async fn tags_are_counted_for_those_who_may_read_them() {
     listed("lt").await.expect(200);
     listed("l").await.refused(403, "AuthorizationPermissionMismatch");
     conditional().unsigned().await.refused(401, "NoAuthenticationInformation");
+}
+
+#[tokio::test]
+async fn who_may_not_read_the_tags_of_a_source_does_not_learn_them_by_a_condition() {
+    let lazuli = Lazuli::start().await;
+    let (container, open) = (lazuli.container("photos").await, lazuli.existing("open"));
+    open.create().header("x-ms-blob-public-access", "blob").await.expect(201);
+    let (source, public, target) = (container.blob("source"), open.blob("source"), container.blob("target"));
+    for blob in [&source, &public] {
+        blob.put("one").header("x-ms-tags", "a=1").await.expect(201);
+    }
+    let address = |blob: &Blob| format!("http://{}{}", lazuli.client().address(), blob.name());
+    let signed = |letters| format!("{}?{}", address(&source), Sas::container("photos", letters).query());
+    // Whose own rights do not reach to the source.
+    let writing = Sas::blob("photos", "target", "w").query();
+    let ways = [("x-ms-requires-sync", "false"), ("x-ms-requires-sync", "true"), ("x-ms-blob-type", "BlockBlob")];
+    for (name, value) in ways {
+        for (condition, met) in [("a = '1'", true), ("a = '2'", false)] {
+            let copy = |from: &str| {
+                let copy = target.request("PUT", "").header(name, value).header("x-ms-copy-source", from);
+                copy.header("x-ms-source-if-tags", condition).with_sas(&writing)
+            };
+            for from in [signed("r"), address(&public)] {
+                let refused = copy(&from).await.refused(403, "CannotVerifyCopySource");
+                assert!(refused.text().contains("AuthorizationPermissionMismatch"), "{name}: {}", refused.text());
+            }
+            let answer = copy(&signed("rt")).await;
+            let expected = if met { "" } else { "SourceConditionNotMet" };
+            assert_eq!(answer.code(), expected, "{name}: {value}");
+        }
+    }
 }
 
 #[tokio::test]

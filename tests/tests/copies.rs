@@ -141,35 +141,6 @@ async fn tags_are_the_request_s_or_the_source_s() {
 }
 
 #[tokio::test]
-async fn who_may_not_read_the_source_s_tags_does_not_learn_them_by_a_condition() {
-    let (lazuli, container) = photos().await;
-    let open = lazuli.existing("open");
-    open.create().header("x-ms-blob-public-access", "blob").await.expect(201);
-    let (source, public, target) = (container.blob("source"), open.blob("source"), container.blob("target"));
-    for blob in [&source, &public] {
-        blob.put("one").header("x-ms-tags", "a=1").await.expect(201);
-    }
-    let signed = |letters| format!("{}?{}", url(&lazuli, &source), Sas::container("photos", letters).query());
-    // Whose own rights do not reach to the source.
-    let writing = Sas::blob("photos", "target", "w").query();
-    for way in WAYS {
-        for (met, value) in [(true, "1"), (false, "2")] {
-            let copy = |from: &str| {
-                way.request(&target, from).header("x-ms-source-if-tags", format!("a = '{value}'")).with_sas(&writing)
-            };
-            for from in [signed("r"), url(&lazuli, &public)] {
-                let refused = copy(&from).await.refused(403, "CannotVerifyCopySource");
-                assert!(refused.text().contains("AuthorizationPermissionMismatch"), "{way:?}: {}", refused.text());
-            }
-            match copy(&signed("rt")).await {
-                answer if met => drop(answer.expect(way.status())),
-                answer => drop(answer.refused(412, "SourceConditionNotMet")),
-            }
-        }
-    }
-}
-
-#[tokio::test]
 async fn what_a_later_write_says_of_the_copy() {
     let (lazuli, container) = photos().await;
     let (source, target) = (container.blob("source"), container.blob("target"));

@@ -397,3 +397,19 @@ async fn a_snapshot_of_an_append_blob_stays_as_long_as_it_was() {
         .await
         .refused(400, "InvalidQueryParameterValue");
 }
+
+#[tokio::test]
+async fn a_copy_leaves_a_tier_behind_that_is_too_small_for_it() {
+    let lazuli = Lazuli::start().await;
+    let container = lazuli.container("disks").await;
+    let (small, large) = (container.blob("small"), container.blob("large"));
+    small.create_pages(512).await.expect(201);
+    large.create_pages(64 * 1024 * 1024 * 1024).await.expect(201);
+    small.request("PUT", "?comp=tier").header("x-ms-access-tier", "P4").await.expect(200);
+    assert_eq!(small.head().await.header("x-ms-access-tier"), "P4");
+    let address = format!("http://{}{}", lazuli.client().address(), large.name());
+    let copy = || small.request("PUT", "").header("x-ms-copy-source", &*address);
+    copy().header("x-ms-access-tier", "P4").await.refused(409, "BlobTierInadequateForContentLength");
+    copy().await.expect(202);
+    assert_ne!(small.head().await.header("x-ms-access-tier"), "P4");
+}

@@ -137,7 +137,7 @@ pub async fn put(engine: &Engine, target: OnBlob, request: CopyRequest, fetched:
             let length = content.length();
             let kept = if length == 0 { Content::Empty } else { Content::Whole(content.keep(tx)?) };
             let tags = request.tags.clone().unwrap_or_else(|| tags.clone());
-            let tier = tier(&request, &place, tx.now());
+            let tier = tier(&request, &place, (BlobKind::Block, length), tx.now());
             let stored = Stored { tier, ..stored(&request, http.clone(), metadata.clone(), tags) };
             let copy = remembered(&request, length, tx.now());
             let encryption = place.scope.encryption(target.key.as_ref(), stored.scope.as_ref())?;
@@ -204,7 +204,7 @@ fn share(
     };
     state::retain_content(tx, source.content)?;
     let copy = remembered(request, source.length, tx.now());
-    let tier = tier(request, &place, tx.now());
+    let tier = tier(request, &place, (kind, source.length), tx.now());
     let stored = Stored { tier, ..stored(request, source.http, source.metadata, tags) };
     // The bytes are shared as they are: what is under a customer's key is no source.
     let encryption = place.scope.encryption(None, stored.scope.as_ref())?;
@@ -250,10 +250,17 @@ pub(super) fn admit_target(
     Ok(lease)
 }
 
-/// The tier of the new blob, if it is not the account's default.
-pub(super) fn tier(request: &CopyRequest, place: &Place, now: Timestamp) -> Option<Tier> {
+/// The tier of a new blob of `kind` and `length`, if it is not the account's default: that of the one it replaces, if
+/// it fits.
+pub(super) fn tier(
+    request: &CopyRequest,
+    place: &Place,
+    (kind, length): (BlobKind, u64),
+    now: Timestamp,
+) -> Option<Tier> {
     let replaced = place.blob.as_ref().filter(|_| request.kind != CopyKind::Put);
-    request.tier.or_else(|| Some(replaced?.tier?.at(now).tier))
+    let fits = |tier: &Tier| tier.admit(kind, length).is_ok();
+    request.tier.or_else(|| Some(replaced?.tier?.at(now).tier).filter(fits))
 }
 
 /// The kind of the new blob.

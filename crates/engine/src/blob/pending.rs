@@ -104,12 +104,12 @@ fn try_begin(
         _ => complete,
     });
     let tags = request.tags.clone().unwrap_or_default();
-    let tier = tier(request, &place, tx.now());
+    // Pages are there from the beginning, and read as zeros.
+    let length = if kind.is_like(PAGES) { source.length } else { 0 };
+    let tier = tier(request, &place, (kind, length), tx.now());
     let stored = Stored { tier, ..stored(request, source.http.clone(), source.metadata.clone(), tags) };
     let encryption = place.scope.encryption(None, stored.scope.as_ref())?;
     let cause = if status == CopyStatus::Pending { Cause::CopyBegun } else { Cause::Copy };
-    // Pages are there from the beginning, and read as zeros.
-    let length = if kind.is_like(PAGES) { source.length } else { 0 };
     let new = state::New { kind, stored, length, content: Content::Empty, copy, encryption, cause };
     let written = state::replace(tx, policy, target, place, lease, new)?;
     Ok(Begun { written, status })
