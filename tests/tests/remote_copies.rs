@@ -126,6 +126,17 @@ async fn what_the_other_server_refuses_is_told_on() {
 }
 
 #[tokio::test]
+async fn credentials_for_the_source_are_not_kept_for_a_copy_that_goes_on() {
+    let ((_here, mine), (there, theirs)) = pair().await;
+    let (source, target) = (theirs.blob("a"), mine.blob("a"));
+    source.put("one").await.expect(201);
+    let copy = target.request("PUT", "").header("x-ms-copy-source", url(&there, &source));
+    let refused = copy.header("x-ms-copy-source-authorization", "Bearer x").await.refused(400, "UnsupportedHeader");
+    assert!(refused.text().contains("<HeaderName>x-ms-copy-source-authorization</HeaderName>"), "{}", refused.text());
+    target.head().await.expect(404);
+}
+
+#[tokio::test]
 async fn a_reading_that_breaks_off_goes_on_with_the_same_version() {
     let ((_here, mine), _) = pair().await;
     let whole = bytes(10);

@@ -32,6 +32,7 @@ use crate::wire::{self, condition, encryption, kind, lease, metadata, part, prop
 pub(super) const SOURCE: &str = "x-ms-copy-source";
 pub(super) const RANGE: &str = "x-ms-source-range";
 const AUTHORIZATION: &str = "x-ms-copy-source-authorization";
+const SOURCE_KEY: &str = "x-ms-source-encryption-key";
 /// Longest address that is kept with a copy; it lies in the blob's row.
 const KEPT_BYTES_MAX: usize = 3 * 1024;
 /// Longest address.
@@ -286,8 +287,13 @@ impl Opened {
 
 /// The source on another server, as a copy that goes on behind this request begins with it.
 ///
-/// Refuses as [`open`].
+/// Refuses as [`open`], and `UnsupportedHeader` for credentials and keys: what is read later is read by the address alone.
 pub(super) async fn describe(call: &Call, ask: Ask) -> Result<pending::Source, Problem> {
+    for (is_given, name) in [(ask.authorization.is_some(), AUTHORIZATION), (!ask.key.is_empty(), SOURCE_KEY)] {
+        if is_given {
+            return Err(Problem::new(Code::UnsupportedHeader).detail("HeaderName", name));
+        }
+    }
     let address = ask.uri.to_string();
     let described = call.app.remote.read(ask, None).await?.described;
     let (http, metadata) = stored(&described.headers);
