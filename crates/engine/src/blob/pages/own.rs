@@ -1,5 +1,6 @@
-//! What a page blob, or a copy of one that is under way, does between its writes, in bounded transactions: it gets a map of its own once the one that it
-//! shares has gone on without it, and erases what was cleared. Nothing that a client sees changes.
+//! What a page blob, or a copy of one that is under way, does between its writes, in bounded transactions: it gets a map
+//! of its own once the one that it shares has gone on without it, and erases what was cleared. Nothing that a client sees
+//! changes.
 
 use std::sync::Arc;
 use std::time::Duration;
