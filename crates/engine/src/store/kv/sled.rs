@@ -1,6 +1,7 @@
 //! Rows on sled 0.34.7. The settings are the outcome of measurements: see `docs/decisions/0003-sled.md`.
 
 use std::fs::{File, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -48,6 +49,27 @@ impl Drop for Release {
 impl SledKv {
     /// Opens or creates the database in `directory`, with `cache_bytes` of its pages in memory.
     pub fn open(directory: &Path, cache_bytes: u64) -> Result<Self, OpenError> {
+        if !directory.try_exists().map_err(|error| named(directory, &error))? {
+            Self::create(directory, cache_bytes)?;
+        }
+        Self::open_there(directory, cache_bytes)
+    }
+
+    /// Creates an empty database under another name and gives it its own once it is on the disk: half of sled's settings
+    /// is a database that does not open.
+    fn create(directory: &Path, cache_bytes: u64) -> Result<(), OpenError> {
+        let new = directory.with_extension("new");
+        match std::fs::remove_dir_all(&new) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(named(&new, &error).into()),
+            _ => {}
+        }
+        drop(Self::open_there(&new, cache_bytes)?);
+        std::fs::rename(&new, directory).map_err(|error| named(directory, &error))?;
+        Ok(sync_directory(directory.parent().unwrap_or(directory))?)
+    }
+
+    fn open_there(directory: &Path, cache_bytes: u64) -> Result<Self, OpenError> {
+        remove_half_snapshots(directory)?;
         let db = sled::Config::new()
             .path(directory)
             .cache_capacity(cache_bytes)
@@ -79,7 +101,7 @@ impl SledKv {
         let directory = self.directory.join("blobs");
         match std::fs::read_dir(&directory).map(|mut files| files.next().is_some()) {
             Ok(true) => Err(OpenError::SideFiles { directory }),
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
                 Err(StoreError::Backend(format!("reading {}: {error}", directory.display())).into())
             }
             _ => Ok(()),
@@ -171,6 +193,28 @@ pub(crate) fn sync_directory(directory: &Path) -> Result<(), StoreError> {
     File::open(directory).map_err(named)?.sync_all().map_err(named)
 }
 
+/// Removes what a crash during the last opening left of sled's summary of its log. sled writes it beside the one before,
+/// under a name that the next opening takes for the latest.
+fn remove_half_snapshots(directory: &Path) -> Result<(), StoreError> {
+    let files = match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        files => files.map_err(|error| named(directory, &error))?,
+    };
+    for file in files {
+        let file = file.map_err(|error| named(directory, &error))?;
+        let name = file.file_name();
+        let is_half = name.to_str().is_some_and(|name| name.starts_with("snap.") && name.ends_with(".generating"));
+        if is_half {
+            std::fs::remove_file(file.path()).map_err(|error| named(&file.path(), &error))?;
+        }
+    }
+    Ok(())
+}
+
+fn named(path: &Path, error: &std::io::Error) -> StoreError {
+    StoreError::Backend(format!("{}: {error}", path.display()))
+}
+
 #[expect(clippy::needless_pass_by_value, reason = "shaped for map_err")]
 fn backend(error: sled::Error) -> StoreError {
     StoreError::Backend(format!("sled: {error}"))
@@ -204,6 +248,38 @@ mod tests {
             kv.sync().unwrap();
         }
         kv.check_for_side_files().unwrap();
+    }
+
+    #[test]
+    fn what_a_crash_left_of_a_database_to_be_is_none() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (new, directory) = (scratch.path().join("rows.new"), scratch.path().join("rows"));
+        std::fs::create_dir(&new).unwrap();
+        for file in ["conf", "db"] {
+            std::fs::write(new.join(file), "half").unwrap();
+        }
+        let kv = SledKv::open(&directory, 1 << 20).unwrap();
+        assert!(kv.is_empty() && !new.exists());
+        let mut writes = Writes::default();
+        writes.set(Space::Blobs, vec![1].into(), Some(vec![2].into()));
+        kv.apply(&writes).unwrap();
+        kv.sync().unwrap();
+        drop(kv);
+        assert!(!SledKv::open(&directory, 1 << 20).unwrap().is_empty(), "what is there is not created anew");
+    }
+
+    #[test]
+    fn half_a_summary_of_the_log_does_not_keep_it_from_opening() {
+        let scratch = tempfile::tempdir().unwrap();
+        let open = || SledKv::open(scratch.path(), 1 << 20).unwrap();
+        let kv = open();
+        let mut writes = Writes::default();
+        writes.set(Space::Blobs, vec![1].into(), Some(vec![2].into()));
+        kv.apply(&writes).unwrap();
+        kv.sync().unwrap();
+        drop(kv);
+        std::fs::write(scratch.path().join("snap.00000000FFFFFFFF.generating"), "half").unwrap();
+        assert!(!open().is_empty());
     }
 
     #[test]
