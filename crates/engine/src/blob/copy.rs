@@ -264,7 +264,7 @@ pub(super) fn tier(
 }
 
 /// The kind of the new blob.
-fn kind_of_copy(request: &CopyRequest, source: BlobKind) -> BlobKind {
+pub(super) fn kind_of_copy(request: &CopyRequest, source: BlobKind) -> BlobKind {
     match (request.kind, source) {
         (CopyKind::Put, _) => BlobKind::Block,
         (_, BlobKind::Append { blocks, sealed }) => BlobKind::Append { blocks, sealed: request.seal.unwrap_or(sealed) },

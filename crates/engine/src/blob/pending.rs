@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::futures::Notified;
 use uuid::Uuid;
 
-use crate::blob::copy::{CopyKind, CopyRequest, admit_target, remembered, stored, tier};
+use crate::blob::copy::{CopyKind, CopyRequest, admit_target, kind_of_copy, remembered, stored, tier};
 use crate::blob::copying::{CopyState, CopyStatus};
 use crate::blob::feed::{Cause, Change};
 use crate::blob::kind::BlobKind;
@@ -89,10 +89,7 @@ fn try_begin(
     source: &Source,
 ) -> Result<Begun, Error> {
     let place = state::place(tx, target)?;
-    let kind = match source.kind {
-        BlobKind::Append { blocks, sealed } => BlobKind::Append { blocks, sealed: request.seal.unwrap_or(sealed) },
-        kind => kind,
-    };
+    let kind = kind_of_copy(request, source.kind);
     let lease = admit_target(tx, target, &place, CopyKind::Start, kind)?;
     let status = if source.length == 0 { CopyStatus::Success } else { CopyStatus::Pending };
     if status == CopyStatus::Pending {

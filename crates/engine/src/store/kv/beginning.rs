@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::sled::{SledKv, sync_directory};
+use super::sled::{SledKv, named, sync_directory};
 use crate::store::{OpenError, StoreError};
 
 /// The file that says so.
@@ -25,7 +25,7 @@ impl Beginning {
 
     /// Refuses [`OpenError::RowsLost`] if there were rows once and are none now.
     pub(crate) fn check(&self, kv: &SledKv) -> Result<(), OpenError> {
-        let begun = self.directory.join(NAME).try_exists().map_err(|error| self.named(&error))?;
+        let begun = self.path().try_exists().map_err(|error| named(&self.path(), &error))?;
         if begun && kv.is_empty() {
             return Err(OpenError::RowsLost { directory: self.directory.join("rows") });
         }
@@ -34,15 +34,15 @@ impl Beginning {
 
     /// Notes that rows are on the disk by now.
     pub(crate) fn note(&self) -> Result<(), StoreError> {
-        match File::create_new(self.directory.join(NAME)).and_then(|file| file.sync_all()) {
+        match File::create_new(self.path()).and_then(|file| file.sync_all()) {
             Ok(()) => sync_directory(&self.directory),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-            Err(error) => Err(self.named(&error)),
+            Err(error) => Err(named(&self.path(), &error)),
         }
     }
 
-    fn named(&self, error: &std::io::Error) -> StoreError {
-        StoreError::Backend(format!("{}: {error}", self.directory.join(NAME).display()))
+    fn path(&self) -> PathBuf {
+        self.directory.join(NAME)
     }
 }
 

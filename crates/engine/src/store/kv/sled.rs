@@ -211,7 +211,8 @@ fn remove_half_snapshots(directory: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn named(path: &Path, error: &std::io::Error) -> StoreError {
+/// A failure of the operating system at `path`.
+pub(super) fn named(path: &Path, error: &std::io::Error) -> StoreError {
     StoreError::Backend(format!("{}: {error}", path.display()))
 }
 
